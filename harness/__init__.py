@@ -1,0 +1,1 @@
+"""The harness: measures a running stack through its public interfaces and judges the result."""

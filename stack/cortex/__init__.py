@@ -1,0 +1,1 @@
+"""Cortex: services for AI agents, and the runtime that brings them up."""

@@ -1,0 +1,1 @@
+"""How the stack calls others."""

@@ -1,0 +1,1 @@
+"""Pure shapes and rules that two parts must agree on."""

@@ -1,0 +1,1 @@
+"""Brings a stack up and down: one table of services, started natively."""

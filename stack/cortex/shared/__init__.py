@@ -1,0 +1,1 @@
+"""What every part of the stack needs: errors, settings, logs, HTTP edges, stage timings."""
