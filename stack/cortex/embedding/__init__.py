@@ -1,0 +1,1 @@
+"""The embedding service: texts in, vectors out, over the interface of Text Embeddings Inference."""

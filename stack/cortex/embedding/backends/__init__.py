@@ -1,0 +1,1 @@
+"""What computes vectors: one module an engine."""

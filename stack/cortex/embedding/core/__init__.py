@@ -1,0 +1,1 @@
+"""Pure rules of the embedding service: values in, values out."""
