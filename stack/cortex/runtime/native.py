@@ -1,0 +1,225 @@
+"""A native stack as its user handles it: up, status, down."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from cortex.runtime import processes
+from cortex.runtime.layout import (
+    SHARED_ROOT,
+    ProcessState,
+    StackLayout,
+    StackState,
+    load_state,
+    read_secrets,
+)
+from cortex.runtime.services import SERVICES, Plan, Service, select
+from cortex.shared.errors import InvalidInput, StackError, Unavailable
+from cortex.shared.settings import inherited_environment
+
+LOOK_EVERY_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a user asks of `up`."""
+
+    profile: str = "memory"
+    services: tuple[str, ...] = ()
+    port_offset: int = 0
+    free_ports: bool = False
+    fast: bool = False
+
+
+def up(layout: StackLayout, wish: Wish) -> StackState:
+    """Start the stack's supervisor (once); raises where a port is taken or a name unknown."""
+    known = {service.name for service in SERVICES}
+    if unknown := sorted(set(wish.services) - known):
+        raise InvalidInput(f"no service {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    with _locked(layout):
+        state = load_state(layout)
+        if state and processes.is_alive(state.supervisor.pid, state.supervisor.ticks):
+            return state
+        if state:
+            _stop_everything(layout, state)
+        return _launch(layout, wish)
+
+
+def _launch(layout: StackLayout, wish: Wish) -> StackState:
+    services = select(wish.profile, wish.services)
+    ports = _choose_ports(services, wish)
+    read_secrets(layout)
+    state = StackState(
+        stack_id=uuid.uuid4().hex,
+        name=layout.name,
+        runtime="native",
+        profile=wish.profile,
+        started_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        fast=wish.fast,
+        supervisor=ProcessState(state="starting"),
+        services={service.name: ProcessState(port=ports[service.name]) for service in services},
+    )
+    state.save(layout)
+    log_path = layout.log_file("supervisor")
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    with log_path.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cortex.runtime.supervisor", str(layout.state_dir), layout.name],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
+            env=inherited_environment() | {processes.STACK_ID_VARIABLE: state.stack_id},
+        )
+    deadline = time.monotonic() + 20.0
+    while time.monotonic() < deadline and process.poll() is None:
+        found = load_state(layout)
+        if found and found.supervisor.pid == process.pid:
+            return found
+        time.sleep(LOOK_EVERY_S)
+    raise StackError(f"the supervisor did not start; see {layout.log_file('supervisor')}")
+
+
+def _choose_ports(
+    services: tuple[Service, ...], wish: Wish
+) -> dict[str, int]:
+    if wish.free_ports:
+        return dict(zip((s.name for s in services), _free_ports(len(services)), strict=True))
+    ports = {service.name: service.port + wish.port_offset for service in services}
+    taken = {name: processes.port_holder(port) for name, port in ports.items()}
+    if busy := [f"{ports[n]} ({n}) is held by {who}" for n, who in taken.items() if who]:
+        raise Unavailable(
+            f"port {'; port '.join(busy)}. Stop it yourself, or use --port-offset N"
+        )
+    return ports
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def wait_until_ready(layout: StackLayout, within_s: float) -> Iterator[StackState]:
+    """The state at each change until all is ready; raises when a service failed or time is up."""
+    deadline = time.monotonic() + within_s
+    seen = None
+    while True:
+        state = load_state(layout)
+        if state is None:
+            raise StackError("the stack's state file is gone; was it taken down?")
+        if (now := {n: s.state for n, s in state.services.items()}) != seen:
+            seen = now
+            yield state
+        if all(one.state == "ready" for one in state.services.values()):
+            return
+        for name, one in state.services.items():
+            if one.state == "failed":
+                raise StackError(f"{name} did not start: {one.why}")
+        if not processes.is_alive(state.supervisor.pid, state.supervisor.ticks):
+            raise StackError(f"the supervisor is gone; see {layout.log_file('supervisor')}")
+        if time.monotonic() > deadline:
+            waiting = ", ".join(n for n, s in state.services.items() if s.state != "ready")
+            raise StackError(f"not ready within {within_s:.0f} s: {waiting}")
+        time.sleep(LOOK_EVERY_S)
+
+
+def down(layout: StackLayout, *, volumes: bool = False) -> bool:
+    """Stop every process of the stack; False if there was none. `volumes` removes its data too."""
+    with _locked(layout):
+        state = load_state(layout)
+        if state is not None:
+            _stop_everything(layout, state)
+            layout.state_file.unlink(missing_ok=True)
+        if volumes:
+            for service in SERVICES:
+                data = layout.data_dir(service.name)
+                shutil.rmtree(data, ignore_errors=True)
+                if data.is_relative_to(SHARED_ROOT):
+                    with contextlib.suppress(OSError):
+                        data.parent.rmdir()
+            shutil.rmtree(layout.home, ignore_errors=True)
+        return state is not None
+
+
+def _stop_everything(layout: StackLayout, state: StackState) -> None:
+    """The supervisor first (it stops its own), then whatever a killed one left behind."""
+    supervisor = state.supervisor
+    processes.stop({supervisor.pid: supervisor.ticks}, signal.SIGTERM, 60.0)
+    state = load_state(layout) or state
+    ours = {name: {one.pid: one.ticks} for name, one in state.services.items() if one.pid}
+    database = ours.pop("postgres", {}) | _postmaster(layout)
+    for pids in reversed(ours.values()):
+        processes.stop(pids, signal.SIGTERM, 10.0)
+    processes.stop(database, signal.SIGINT, 30.0)
+    processes.stop(processes.with_stack_id(state.stack_id), signal.SIGTERM, 10.0)
+
+
+def _postmaster(layout: StackLayout) -> dict[int, int]:
+    """The server that holds this stack's data folder, by the lock file it keeps there."""
+    path = layout.data_dir("postgres") / "postmaster.pid"
+    try:
+        lines = path.read_text().splitlines()
+        pid, folder = int(lines[0]), lines[1]
+    except (OSError, ValueError, IndexError):
+        return {}
+    ticks = processes.start_ticks(pid)
+    with contextlib.suppress(OSError):
+        if ticks and folder == str(path.parent) and os.path.samefile(f"/proc/{pid}/cwd", path.parent):
+            return {pid: ticks}
+    return {}
+
+
+@contextlib.contextmanager
+def _locked(layout: StackLayout) -> Iterator[None]:
+    """One `up` or `down` of a stack at a time; the lock goes with the process that holds it."""
+    layout.state_dir.mkdir(parents=True, exist_ok=True)
+    with (layout.state_dir / f".{layout.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def targets(layout: StackLayout, state: StackState, revision: str) -> dict[str, Any]:
+    """The `cortex.targets/1` document: where each service answers, with secrets."""
+    ports = {name: one.port for name, one in state.services.items()}
+    plan = Plan(layout=layout, ports=ports, secrets=read_secrets(layout), fast=state.fast)
+    services: dict[str, Any] = {}
+    for service in SERVICES:
+        one = state.services.get(service.name)
+        if one is None:
+            continue
+        url = plan.database_url() if service.name == "postgres" else plan.url(service.name)
+        services[service.name] = {"url": url, "version": one.version, "pids": [one.pid]}
+        if service.command:
+            start: Mapping[str, str] = service.environment(plan)
+            services[service.name]["start"] = {
+                "command": list(service.command),
+                "environment": dict(start),
+            }
+    if "memory" in services:
+        services["memory"] |= {"mcp_url": plan.url("memory") + "/mcp", "token": None}
+    return {
+        "schema": "cortex.targets/1",
+        "stack": {
+            "name": state.name,
+            "runtime": state.runtime,
+            "profile": state.profile,
+            "revision": revision,
+            "started_at": state.started_at,
+        },
+        "services": services,
+    }
