@@ -1,0 +1,1 @@
+"""Eval sets: documents, queries and judgments in BEIR form, checked before anything is started."""

@@ -1,0 +1,115 @@
+"""A small MCP client over plain HTTP: calls one tool, gives its content and stage times."""
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+PROTOCOL = "2026-07-28"
+TIMEOUT_S = 120.0
+_META = {
+    "io.modelcontextprotocol/protocolVersion": PROTOCOL,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class ToolRefused(Exception):  # noqa: N818 - named for what happened
+    """The tool answered with an error; the message is the tool's own."""
+
+
+class BadAnswer(Exception):  # noqa: N818 - named for what happened
+    """The server answered with something that is not a tool result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A tool's structured content, its stage times in ms, and how long the call took."""
+
+    content: dict[str, Any]
+    stages_ms: dict[str, float]
+    took_s: float
+
+
+def request(
+    tool: str, arguments: dict[str, Any], token: str | None
+) -> tuple[dict[str, str], bytes]:
+    """The headers and body of a tool call, for any HTTP client."""
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": PROTOCOL,
+        "mcp-method": "tools/call",
+        "mcp-name": tool,
+    }
+    if token:
+        headers["authorization"] = f"Bearer {token}"
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments, "_meta": _META},
+    }
+    return headers, json.dumps(body, ensure_ascii=False).encode()
+
+
+def content_of(status: int, body: bytes) -> dict[str, Any]:
+    """The structured content of an answer; an error answer is raised in the server's words."""
+    try:
+        answer = json.loads(body)
+    except ValueError as err:
+        raise BadAnswer(f"HTTP {status}, and not JSON: {body[:200]!r}") from err
+    if not isinstance(answer, dict):
+        raise BadAnswer(f"HTTP {status}, and not a JSON-RPC answer: {body[:200]!r}")
+    if "error" in answer:
+        raise BadAnswer(f"HTTP {status}, protocol error: {json.dumps(answer['error'])[:400]}")
+    result = answer.get("result", {})
+    if result.get("isError"):
+        texts = [part.get("text", "") for part in result.get("content", [])]
+        raise ToolRefused(" ".join(texts) or "the tool gave no reason")
+    content = result.get("structuredContent")
+    if not isinstance(content, dict):
+        raise BadAnswer(f"HTTP {status}: the result has no structuredContent")
+    return content
+
+
+def stages_of(header: str) -> dict[str, float]:
+    """The stages of a `Server-Timing` header in ms; parts without a duration are left out."""
+    stages: dict[str, float] = {}
+    for part in header.split(","):
+        name, *parameters = (word.strip() for word in part.split(";"))
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key == "dur" and name:
+                stages[name] = float(value.strip('"'))
+    return stages
+
+
+class Client:
+    """Calls tools of one server; safe to share between threads."""
+
+    def __init__(self, mcp_url: str, token: str | None = None) -> None:
+        self.url = mcp_url
+        self._token = token
+        limits = httpx.Limits(max_connections=16, max_keepalive_connections=16)
+        self._http = httpx.Client(timeout=TIMEOUT_S, limits=limits, trust_env=False)
+
+    def call(self, tool: str, **arguments: object) -> Answer:
+        """Call a tool; raises `ToolRefused`, `BadAnswer` or `httpx.TransportError`."""
+        headers, body = request(tool, arguments, self._token)
+        started = time.perf_counter()
+        answer = self._http.post(self.url, headers=headers, content=body)
+        took_s = time.perf_counter() - started
+        content = content_of(answer.status_code, answer.content)
+        return Answer(content, stages_of(answer.headers.get("server-timing", "")), took_s)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""Pure maths of the harness: no clock, no network, no files."""

@@ -1,0 +1,77 @@
+"""Every metric by name: what a probe may emit and a gate may name; nothing is measured here."""
+
+import difflib
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["higher", "lower", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric's unit, which direction is better, and what it means."""
+
+    unit: str
+    better: Better
+    meaning: str
+
+
+_RANKING = {
+    "relevance.ndcg@10": "nDCG at 10, linear gain, ideal over all judged items",
+    "relevance.recall@10": "share of the relevant items among the first 10 hits",
+    "relevance.recall@100": "share of the relevant items among the first 100 hits",
+    "relevance.rr@10": "1 / place of the first relevant item among the first 10 hits",
+}
+
+METRICS: dict[str, Metric] = {
+    **{name: Metric("score", "higher", meaning) for name, meaning in _RANKING.items()},
+    "relevance.queries": Metric("queries", "higher", "judged queries that were asked"),
+    "relevance.query-errors": Metric(
+        "queries", "lower", "queries that failed, were degraded or answered with unknown items"
+    ),
+    "relevance.lost-queries": Metric(
+        "queries", "lower", "queries without one hit that had hits in the baseline"
+    ),
+    "relevance.unstable": Metric(
+        "score", "lower", "largest difference of a metric between the same run made twice"
+    ),
+    "relevance.unstable-queries": Metric(
+        "queries", "lower", "queries whose order of hits differed when asked again"
+    ),
+    "relevance.nothing-found": Metric(
+        "share", "higher", "queries without an answer that were told 'nothing relevant'"
+    ),
+    "relevance.nothing-false": Metric(
+        "share", "lower", "judged queries that were told 'nothing relevant' although there is"
+    ),
+    "relevance.leaks": Metric(
+        "queries", "lower", "queries of four words and more standing verbatim in the corpus"
+    ),
+    "contract.cases": Metric("cases", "higher", "contract cases that ran"),
+    "contract.failures": Metric("cases", "lower", "contract cases that failed or crashed"),
+    "contract.skipped": Metric("cases", "lower", "contract cases that did not run, with a reason"),
+    "load.searches": Metric("searches", "higher", "timed searches, warm-up left out"),
+    "load.errors": Metric("searches", "lower", "timed searches that failed or were degraded"),
+    "load.error-rate": Metric("share", "lower", "failed or degraded among the timed searches"),
+    "load.dropped": Metric("searches", "lower", "arrivals not sent because the pool was full"),
+    "load.achieved": Metric("ratio", "higher", "searches finished per second over those asked"),
+    "load.throughput": Metric("1/s", "higher", "searches finished per second"),
+    "load.client-cpu": Metric("cores", "lower", "mean CPU the load client itself used"),
+    "load.invalid": Metric("reasons", "lower", "reasons for which the load run counts for nothing"),
+    "load.stage.mean": Metric("ms", "lower", "mean time of one stage of a search"),
+    "load.stage.p95": Metric("ms", "lower", "95th percentile of the time of one stage"),
+    **{
+        f"load.{series}.{name}": Metric("ms", "lower", f"{name} of {meaning}")
+        for series, meaning in {
+            "response": "the time from the intended moment to the answer",
+            "service": "the time from sending to the answer",
+            "lag": "the time from the intended moment to sending",
+        }.items()
+        for name in ("p50", "p90", "p95", "p99", "p99.9", "max", "mean")
+    },
+}
+
+
+def nearest(name: str, count: int = 3) -> list[str]:
+    """The known metric names closest to a name that is not known."""
+    return difflib.get_close_matches(name, METRICS, n=count, cutoff=0.4)

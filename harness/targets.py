@@ -1,0 +1,83 @@
+"""Where each service of a stack answers: the one file the harness knows a stack by."""
+
+from pathlib import Path
+from typing import Literal
+
+import pydantic
+
+from harness.errors import UsageMistake
+
+SCHEMA = "cortex.targets/1"
+
+
+class _Shape(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="ignore", frozen=True)
+
+
+class Stack(_Shape):
+    """Which stack it is."""
+
+    name: str
+    runtime: str
+    profile: str
+    revision: str = "unknown"
+    started_at: str = ""
+
+
+class Start(_Shape):
+    """How the stack started a server, so that a variant of it can be started beside it."""
+
+    command: tuple[str, ...] = pydantic.Field(min_length=1)
+    environment: dict[str, str] = {}
+
+
+class Service(_Shape):
+    """One service: where it answers, which version, which processes."""
+
+    url: str
+    version: str = "unknown"
+    pids: tuple[int, ...] = ()
+
+
+class EmbeddingService(Service):
+    """The embedding service and the model it serves."""
+
+    model: str = "unknown"
+
+
+class MemoryService(Service):
+    """The memory server; `start` is absent where the harness cannot start another one."""
+
+    mcp_url: str
+    token: str | None = None
+    start: Start | None = None
+
+
+class Services(_Shape):
+    """The services a stack of the memory profile has."""
+
+    memory: MemoryService
+    embedding: EmbeddingService
+    postgres: Service | None = None
+
+
+class Targets(_Shape):
+    """A running stack as `cortex up --out` describes it."""
+
+    schema_: Literal["cortex.targets/1"] = pydantic.Field(alias="schema")
+    stack: Stack
+    services: Services
+
+
+def read(path: Path) -> Targets:
+    """The stack a file describes; what is wrong with the file is named by its place in it."""
+    try:
+        return Targets.model_validate_json(path.read_bytes())
+    except OSError as err:
+        raise UsageMistake(
+            f"{path}: cannot be read ({err.strerror}); is it a targets file?"
+        ) from err
+    except pydantic.ValidationError as err:
+        first = err.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise UsageMistake(f"{path}: {place}: {first['msg']}; expected schema {SCHEMA}") from err
