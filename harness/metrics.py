@@ -47,6 +47,8 @@ METRICS: dict[str, Metric] = {
     "relevance.leaks": Metric(
         "queries", "lower", "queries of four words and more standing verbatim in the corpus"
     ),
+    "relevance.cache-hits": Metric("texts", "neither", "embeddings answered from the cache"),
+    "relevance.cache-misses": Metric("texts", "neither", "embeddings the service computed"),
     "contract.cases": Metric("cases", "higher", "contract cases that ran"),
     "contract.failures": Metric("cases", "lower", "contract cases that failed or crashed"),
     "contract.skipped": Metric("cases", "lower", "contract cases that did not run, with a reason"),

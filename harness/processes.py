@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.errors import StackFailed
 
 STOP_WITHIN_S = 10.0
+Child = subprocess.Popen[bytes]
 
 
 def inherited(without: str, extra: Mapping[str, str]) -> dict[str, str]:
@@ -24,7 +25,7 @@ def inherited(without: str, extra: Mapping[str, str]) -> dict[str, str]:
 @contextmanager
 def running(
     command: Sequence[str], environment: Mapping[str, str] | None, log: Path
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Iterator[Child]:
     """A child in its own process group while inside; its whole group is gone afterwards."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
@@ -43,7 +44,7 @@ def running(
         end(child)
 
 
-def end(child: subprocess.Popen[bytes]) -> None:
+def end(child: Child) -> None:
     """Ask a child's group to stop, and kill what is left of it after a while."""
     _signal_group(child, signal.SIGTERM)
     try:
@@ -55,14 +56,14 @@ def end(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
-def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal_group(child: Child, number: signal.Signals) -> None:
     try:
         os.killpg(child.pid, number)
     except ProcessLookupError:
         return
 
 
-def finish(child: subprocess.Popen[bytes], within_s: float, what: str, log: Path) -> None:
+def finish(child: Child, within_s: float, what: str, log: Path) -> None:
     """Wait until a child ends by itself with 0; else an error with the end of its log."""
     try:
         code = child.wait(within_s)
@@ -72,7 +73,7 @@ def finish(child: subprocess.Popen[bytes], within_s: float, what: str, log: Path
         raise StackFailed(f"{what} ended with exit code {code}{tail(log)}")
 
 
-def until(ready: Callable[[], bool], child: subprocess.Popen[bytes], within_s: float) -> bool:
+def until(ready: Callable[[], bool], child: Child, within_s: float) -> bool:
     """Poll until `ready`, the child's end, or the deadline; True only when ready."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:

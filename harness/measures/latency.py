@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 
 from hdrh.histogram import HdrHistogram
-from scipy import stats
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 CONFIDENCE = 0.95
@@ -95,6 +94,8 @@ class Latencies:
 
 def ranks(n: int, share: float) -> tuple[int | None, int | None]:
     """The ranks, from 1, that bound the quantile with 95 % confidence; None where none does."""
+    from scipy import stats  # here: load clients record with this module and need no intervals
+
     tail = (1 - CONFIDENCE) / 2
     low = int(stats.binom.ppf(tail, n, share))
     high = int(stats.binom.ppf(1 - tail, n, share)) + 1

@@ -1,0 +1,218 @@
+"""The `cortex-harness` command; its last line is the verdict, and its exit code says the same."""
+
+import shlex
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from harness import baselines, gates_file, judging, outputs, running, stack
+from harness.environment import ROOT
+from harness.errors import HarnessError
+from harness.progress import say
+from harness.runs import RunFolder
+from harness.suites import SUITES
+from harness.verdicts import Outcome, Verdict
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+SEED = 1729
+
+
+class _Ended(Exception):  # noqa: N818 - not a mistake: how a command hands over its verdict
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.line)
+        self.verdict = verdict
+
+
+@click.group()
+def cortex_harness() -> None:
+    """Measure a running stack, and judge what was measured.
+
+    Exit codes: 0 all gates hold; 1 a gate fell; 2 usage or configuration; 3 inconclusive or not
+    comparable; 4 the stack or the harness failed; 5 nothing was collected.
+    """
+
+
+_OPTIONS = (
+    click.option(
+        "--profile", type=click.Choice(["quick", "full"]), default="quick", show_default=True
+    ),
+    click.option(
+        "--stack",
+        default="native",
+        show_default=True,
+        metavar="native|compose|FILE",
+        help="Bring up a stack of its own, or use the one a targets file describes.",
+    ),
+    click.option(
+        "--allow-writes", is_flag=True, help="Write to a stack that this run did not start."
+    ),
+    click.option(
+        "--out", type=FOLDER, default=ROOT / "reports" / "runs", help="Where run folders go."
+    ),
+    click.option(
+        "--evals",
+        type=FOLDER,
+        default=ROOT / "evals",
+        help="Folder with gates.toml, baselines/ and relevance/.",
+    ),
+    click.option(
+        "--eval-sets",
+        type=FOLDER,
+        envvar="CORTEX_EVAL_SETS",
+        help="Folder of more eval sets in BEIR form, each a folder. [CORTEX_EVAL_SETS]",
+    ),
+    click.option(
+        "--hub",
+        multiple=True,
+        metavar="NAME",
+        help="An eval set by its name in ir_datasets, such as beir/scifact/test.",
+    ),
+    click.option(
+        "--load-profiles",
+        type=FOLDER,
+        default=ROOT / "loadtests" / "profiles",
+        help="Folder of load profiles.",
+    ),
+    click.option(
+        "--cache",
+        type=click.Path(path_type=Path, dir_okay=False),
+        envvar="CORTEX_HARNESS_CACHE",
+        default=ROOT / "reports" / "cache" / "embeddings.sqlite",
+        help="Where computed embeddings are kept between runs. [CORTEX_HARNESS_CACHE]",
+    ),
+    click.option(
+        "--cortex",
+        envvar="CORTEX_HARNESS_CORTEX",
+        default="",
+        metavar="COMMAND",
+        help="The command that brings up a stack, instead of `cortex`. [CORTEX_HARNESS_CORTEX]",
+    ),
+    click.option("--seed", type=int, default=SEED, show_default=True),
+    click.option(
+        "--require-all",
+        is_flag=True,
+        envvar="CORTEX_REQUIRE_ALL",
+        help="A part that is missing fails, instead of being left out. [CORTEX_REQUIRE_ALL]",
+    ),
+)
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@cortex_harness.command(name="run")
+@click.argument("suites", nargs=-1, type=click.Choice(list(SUITES)))
+@_with_options
+def run_command(suites: tuple[str, ...], **options: Any) -> None:
+    """Run suites (all of them when none is named), judge them, write a run folder."""
+    _run(suites or tuple(SUITES), options)
+
+
+def _suite_command(name: str) -> click.Command:
+    @_with_options
+    def command(**options: Any) -> None:
+        _run((name,), options)
+
+    return click.command(name=name, help=f"Run the {name} suite alone.")(command)
+
+
+for _name in SUITES:
+    cortex_harness.add_command(_suite_command(_name))
+
+
+def _run(suites: tuple[str, ...], options: dict[str, Any]) -> None:
+    cortex = tuple(shlex.split(options.pop("cortex"))) or stack.CORTEX
+    asked = running.Options(
+        suites=tuple(dict.fromkeys(suites)),
+        cortex=cortex,
+        command=("cortex-harness", *sys.argv[1:]),
+        **options,
+    )
+    folder, verdict = running.run(asked)
+    _tell(folder)
+    raise _Ended(verdict)
+
+
+def _tell(folder: RunFolder) -> None:
+    run = folder.load()
+    for gate in run.gates:
+        say(f"  {outputs.MARKS[gate.standing]:<18} {gate.id}: {gate.why}")
+    if run.baseline and run.baseline.note:
+        say(f"baseline: {run.baseline.note}")
+    say(f"report: {folder.path / 'report.html'}")
+
+
+_RUN = click.argument("run", type=FOLDER)
+_EVALS = click.option("--evals", type=FOLDER, default=ROOT / "evals", show_default=False)
+
+
+@cortex_harness.command()
+@_RUN
+@_EVALS
+def gate(run: Path, evals: Path) -> None:
+    """Judge a run's results again against evals/gates.toml."""
+    folder = RunFolder(run)
+    record = folder.load()
+    verdict = judging.judge_run(folder, record, gates_file.read(evals / "gates.toml"), evals)
+    folder.save(record)
+    outputs.write(folder, record)
+    _tell(folder)
+    raise _Ended(verdict)
+
+
+@cortex_harness.command()
+@_RUN
+def report(run: Path) -> None:
+    """Render a run's report again from its data; ends with the run's own verdict."""
+    folder = RunFolder(run)
+    record = folder.load()
+    outputs.write(folder, record)
+    say(f"report: {folder.path / 'report.html'}")
+    raise _Ended(record.concluded())
+
+
+@cortex_harness.group()
+def baseline() -> None:
+    """What regressions are measured against."""
+
+
+@baseline.command()
+@_RUN
+@_EVALS
+@click.option("--reason", required=True, help="Why these scores are what is wanted from now on.")
+def accept(run: Path, evals: Path, reason: str) -> None:
+    """Make a run's per-query scores the committed baseline of its profile."""
+    if not reason.strip():
+        raise click.UsageError("--reason is empty; say why")
+    for line in baselines.accept(RunFolder(run), evals, reason.strip()):
+        say(line)
+    raise _Ended(Verdict(outcome=Outcome.PASS, why="baseline accepted; commit evals/baselines"))
+
+
+def main() -> NoReturn:
+    """Run the command; whatever happens, the last line is a verdict, the exit code its number."""
+    try:
+        cortex_harness.main(standalone_mode=False)
+        # Reached by --help alone.
+        sys.exit(0)
+    except _Ended as ended:
+        verdict = ended.verdict
+    except click.ClickException as err:
+        err.show()
+        verdict = Verdict(outcome=Outcome.USAGE, why=err.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        verdict = Verdict(outcome=Outcome.BROKEN, why="interrupted")
+    except HarnessError as err:
+        verdict = Verdict(outcome=Outcome(err.exit_code), why=str(err))
+    except Exception as err:  # noqa: BLE001 - Python's own exit code for a crash means "a gate fell"
+        traceback.print_exc()
+        verdict = Verdict(outcome=Outcome.BROKEN, why=f"{type(err).__name__}: {err}")
+    say(verdict.line)
+    sys.exit(verdict.outcome.value)

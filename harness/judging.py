@@ -1,0 +1,95 @@
+"""Judges a run folder: reads its records, holds them against gates and baseline, keeps verdicts."""
+
+from pathlib import Path
+
+from harness import baselines, results, score_tables
+from harness.evidence import Baseline, Evidence
+from harness.gates import Judgement, judge
+from harness.gates_file import GatesFile
+from harness.runs import BaselineRecord, GateRecord, LossRecord, RunFolder, RunRecord
+from harness.verdicts import Outcome, Verdict, conclude
+
+HEADLINE_SETS = ("all", "")
+
+
+def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) -> Verdict:
+    """The verdict on a run; gates, baseline, figures and verdict are set in `run`, not saved."""
+    records = results.read(folder.path)
+    path = baselines.path_of(evals, run.profile)
+    baseline = baselines.read(path)
+    evidence = Evidence(
+        records=records,
+        profile=run.profile,
+        suites=frozenset(run.suites),
+        fingerprints={name: one.fingerprint for name, one in run.data.items()},
+        scores=score_tables.read(folder.path),
+        model=run.stack.model if run.stack else "unknown",
+        owned=run.stack.owned if run.stack else True,
+        baseline=baseline,
+        required=run.sets_required,
+    )
+    # A stack that never came up leaves nothing to judge; that is said once, not a gate at a time.
+    judged = judge(gates.gates, gates.groups, evidence) if run.stack else []
+    run.gates = [_record(judgement) for judgement in judged]
+    run.gates_file, run.gates_checksum = gates.path.name, gates.checksum
+    run.baseline = _baseline(path, baseline, run, judged)
+    run.figures = {
+        "/".join(filter(None, one.key)): one.value
+        for one in records.results
+        if one.set in HEADLINE_SETS and not one.part
+    }
+    standings = {judgement.id: judgement.standing for judgement in judged}
+    verdict = conclude(standings, run.suite_states)
+    if verdict.outcome in (Outcome.BROKEN, Outcome.EMPTY):
+        verdict = _with_reason(verdict, run)
+    run.conclude(verdict)
+    return verdict
+
+
+def _with_reason(verdict: Verdict, run: RunRecord) -> Verdict:
+    """The first suite's own words, so that the last line says what to do."""
+    words = [suite.message for suite in run.suites.values() if suite.message]
+    if not words:
+        return verdict
+    return Verdict(outcome=verdict.outcome, why=f"{verdict.why}: {words[0].splitlines()[0]}")
+
+
+def _record(judgement: Judgement) -> GateRecord:
+    return GateRecord(
+        id=judgement.id,
+        title=judgement.gate.title,
+        metric=judgement.gate.metric,
+        set=judgement.set,
+        variant=judgement.gate.variant,
+        rule=judgement.rule,
+        standing=judgement.standing,
+        why=judgement.why,
+        value=judgement.value,
+        limit=judgement.limit,
+        low=judgement.low,
+        high=judgement.high,
+        n=judgement.n,
+        losses=[
+            LossRecord(set=loss.set, query=loss.query, was=loss.was, now=loss.now)
+            for loss in judgement.losses
+        ],
+    )
+
+
+def _baseline(
+    path: Path, baseline: Baseline | None, run: RunRecord, judged: list[Judgement]
+) -> BaselineRecord:
+    if baseline is None:
+        note = "there is no baseline of this profile yet: only floors were judged"
+        return BaselineRecord(state="absent", file=path.name, note=note)
+    if run.stack is None or "relevance" not in run.suites:
+        return BaselineRecord(state="unused", file=path.name, revision=baseline.revision)
+    if baseline.model != run.stack.model:
+        note = f"baseline of {baseline.model}, run of {run.stack.model}"
+        state = BaselineRecord(state="other-model", file=path.name, note=note)
+    elif any(one.standing == "not-comparable" for one in judged):
+        state = BaselineRecord(state="other-data", file=path.name, note="see the gates")
+    else:
+        state = BaselineRecord(state="compared", file=path.name)
+    state.revision = baseline.revision
+    return state

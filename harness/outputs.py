@@ -1,0 +1,119 @@
+"""What a run is read by: `junit.xml` and `summary.md` for CI, `report.html` for people."""
+
+import xml.etree.ElementTree as ET
+
+from harness import report, results
+from harness.results import Records
+from harness.runs import GateRecord, RunFolder, RunRecord
+
+SUMMARY_BYTES = 2**20 - 1024
+"""CI services refuse a summary of 1 MiB."""
+LISTED = 200
+MARKS = {
+    "held": "✓ held",
+    "fell": "✗ fell",
+    "inconclusive": "? open",
+    "not-comparable": "? not comparable",
+    "missing": "! missing",
+    "not-applicable": "– not applicable",
+}
+
+
+def write(folder: RunFolder, run: RunRecord) -> None:
+    """Write all three."""
+    records = results.read(folder.path)
+    folder.write("junit.xml", junit(run, records))
+    folder.write("summary.md", summary(run, records))
+    folder.write("report.html", report.render(folder.path, run, records))
+
+
+def junit(run: RunRecord, records: Records) -> str:
+    """One test case a gate and a contract case; what is open counts as an error, never a pass."""
+    suites = ET.Element("testsuites", name=f"cortex-harness {run.id}")
+    gates = ET.SubElement(suites, "testsuite", name="gates")
+    for gate in run.gates:
+        case = ET.SubElement(gates, "testcase", classname="gates", name=_xml(gate.id))
+        if gate.standing == "fell":
+            ET.SubElement(case, "failure", message=_xml(gate.why))
+        elif gate.standing == "not-applicable":
+            ET.SubElement(case, "skipped", message=_xml(gate.why))
+        elif gate.standing != "held":
+            ET.SubElement(case, "error", message=_xml(f"{gate.standing}: {gate.why}"))
+    for name, suite in run.suites.items():
+        element = ET.SubElement(suites, "testsuite", name=name, time=f"{suite.took_s}")
+        if suite.state != "measured":
+            case = ET.SubElement(element, "testcase", classname=name, name="the suite itself")
+            ET.SubElement(case, "error", message=_xml(f"{suite.state}: {suite.message}"))
+        for one in records.cases:
+            if one.suite == name:
+                _case(element, one)
+    for element in suites:
+        _count(element)
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(parent: ET.Element, one: results.Case) -> None:
+    case = ET.SubElement(parent, "testcase", classname=one.suite, name=_xml(one.name))
+    case.set("time", f"{one.took_s:.3f}")
+    if one.outcome == "skipped":
+        ET.SubElement(case, "skipped", message=_xml(one.note))
+    elif one.outcome != "passed":
+        tag = "failure" if one.outcome == "failed" else "error"
+        found = ET.SubElement(case, tag, message=_xml(one.note or one.name))
+        found.text = _xml(f"expected: {one.expected}\nactual:   {one.actual}")
+
+
+def _count(suite: ET.Element) -> None:
+    suite.set("tests", str(len(suite)))
+    for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(attribute, str(len(suite.findall(f"testcase/{tag}"))))
+
+
+def _xml(text: str) -> str:
+    """Characters XML has no way to write become a replacement."""
+    return "".join(
+        c if c in "\t\n\r" or (ord(c) >= 32 and c not in "\ufffe\uffff") else "�" for c in text
+    )
+
+
+def summary(run: RunRecord, records: Records) -> str:
+    """The verdict, the gates and the figures as Markdown, small enough for a CI job's page."""
+    verdict = run.concluded()
+    lines = [
+        f"# {verdict.outcome.name}: {_cell(verdict.why)}",
+        "",
+        f"Run `{run.id}`, {run.profile} profile, revision `{run.revision}`"
+        f"{' with uncommitted changes' if run.dirty else ''}, status {run.status}.",
+        "",
+        "| gate | stands | why |",
+        "|---|---|---|",
+        *(_gate_row(gate) for gate in sorted(run.gates, key=_worst_first)[:LISTED]),
+        "",
+    ]
+    if failed := [case for case in records.cases if case.outcome in ("failed", "error")]:
+        lines += ["## Cases that failed", ""]
+        lines += [f"- {_cell(case.name)}: {_cell(case.note)}" for case in failed[:LISTED]]
+        lines.append("")
+    headline = [r for r in records.results if r.set == "all" or r.name.startswith("load.response")]
+    if headline:
+        lines += ["| figure | of | value | n |", "|---|---|---|---|"]
+        lines += [
+            f"| {r.name} | {r.variant} | {r.value:.4g} {r.unit} | {r.n or ''} |" for r in headline
+        ]
+    text = "\n".join(lines) + "\n"
+    return text.encode()[:SUMMARY_BYTES].decode(errors="ignore")
+
+
+def _gate_row(gate: GateRecord) -> str:
+    return f"| {_cell(gate.title)} `{gate.id}` | {MARKS[gate.standing]} | {_cell(gate.why)} |"
+
+
+def _worst_first(gate: GateRecord) -> int:
+    return ["fell", "missing", "not-comparable", "inconclusive", "held", "not-applicable"].index(
+        gate.standing
+    )
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")[:500]

@@ -1,0 +1,1 @@
+"""Probes ask a running stack and time it; each suite is one module with a `measure`."""

@@ -1,0 +1,20 @@
+"""Databases of the harness's own in the Postgres of a stack it started."""
+
+import secrets
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+
+from harness.errors import StackFailed
+
+
+def create(postgres_url: str, about: str) -> str:
+    """A new empty database, and the URL to reach it with the same rights."""
+    name = f"harness_{''.join(c if c.isalnum() else '_' for c in about)}_{secrets.token_hex(3)}"
+    try:
+        with psycopg.connect(postgres_url, autocommit=True, connect_timeout=20) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name[:63])))
+    except psycopg.Error as err:
+        raise StackFailed(f"Postgres made no database for the harness: {err}") from err
+    return urlunsplit(urlsplit(postgres_url)._replace(path=f"/{name[:63]}"))

@@ -1,0 +1,206 @@
+"""What suites share in one run: eval sets loaded through the product, and servers over them.
+
+On a stack of the run's own each eval set gets its own database, so that a set's scores do not
+depend on which others are there. On a stack of somebody else's the running server is asked, in
+projects named after the run, and nothing else is started.
+"""
+
+import contextlib
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from harness import mcp, processes, progress
+from harness.errors import StackFailed
+from harness.evalsets import items
+from harness.evalsets.records import Document, EvalSet
+from harness.probes import databases, embedding_cache
+from harness.probes.embedding_cache import EmbeddingCache
+from harness.targets import Start, Targets
+
+READY_WITHIN_S = 90.0
+MIGRATED_WITHIN_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A memory server to start: its fusion (None is the product's default), cached or not."""
+
+    name: str
+    fusion: str | None = None
+    cached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An eval set in a memory server: slugs by project, document ids by item id."""
+
+    found: EvalSet
+    database_url: str | None
+    projects: dict[str, str]
+    documents: dict[str, str]
+
+
+class Workbench:
+    """Makes databases, loads sets and starts servers; `closing` takes all of it down."""
+
+    def __init__(self, targets: Targets, owned: bool, run: Path, cache: Path) -> None:
+        self._targets = targets
+        self.owned = owned
+        self._logs = run / "logs"
+        self._run_id = re.sub(r"[^a-z0-9]+", "-", run.name.lower())
+        self._cache_file = cache
+        self._stack = contextlib.ExitStack()
+        self._proxy: tuple[str, EmbeddingCache] | None = None
+        self._loaded: dict[tuple[str, bool], Loaded] = {}
+
+    @contextlib.contextmanager
+    def closing(self) -> Iterator["Workbench"]:
+        """Itself, taken down at the end."""
+        with self._stack:
+            yield self
+
+    @property
+    def can_start_servers(self) -> bool:
+        """Whether other strategies can be started beside the stack's own server."""
+        return self.owned and self._targets.services.memory.start is not None
+
+    @property
+    def cached(self) -> tuple[int, int]:
+        """How many texts the cache answered, and how many the service computed."""
+        return (self._proxy[1].hits, self._proxy[1].misses) if self._proxy else (0, 0)
+
+    def load(self, found: EvalSet, extras: bool = True) -> Loaded:
+        """The set, loaded by `AddItems` once a run; without `extras`, a copy without them."""
+        key = (found.name, extras)
+        if key not in self._loaded:
+            url = self._database(found.name)
+            with self.servers(url, [Variant("loader")]) as (client,):
+                self._loaded[key] = self._fill(client, found, extras, url)
+        return self._loaded[key]
+
+    @contextlib.contextmanager
+    def servers(
+        self, database_url: str | None, variants: Sequence[Variant]
+    ) -> Iterator[list[mcp.Client]]:
+        """A client of each variant over one database; started together, gone afterwards."""
+        memory = self._targets.services.memory
+        with contextlib.ExitStack() as stack:
+            if not self.can_start_servers or memory.start is None:
+                urls = [memory.mcp_url for _ in variants]
+            else:
+                urls = self._start(stack, memory.start, database_url, variants)
+            yield [stack.enter_context(mcp.Client(url, memory.token)) for url in urls]
+
+    def _start(
+        self,
+        stack: contextlib.ExitStack,
+        start: Start,
+        database_url: str | None,
+        variants: Sequence[Variant],
+    ) -> list[str]:
+        started = []
+        for variant in variants:
+            port = _free_port()
+            environment = self._environment(start, variant, database_url, port)
+            log = self._logs / f"memory-{variant.name}.log"
+            child = stack.enter_context(processes.running(start.command, environment, log))
+            started.append((variant.name, f"http://127.0.0.1:{port}", child, log))
+        for name, url, child, log in started:
+            if not processes.until(lambda url=url: _healthy(url), child, READY_WITHIN_S):  # type: ignore[misc]
+                raise StackFailed(f"memory server {name!r} did not start{processes.tail(log)}")
+        return [f"{url}/mcp" for _, url, _, _ in started]
+
+    def _environment(
+        self, start: Start, variant: Variant, database_url: str | None, port: int
+    ) -> dict[str, str]:
+        changed = {"CORTEX_MEMORY_PORT": str(port)}
+        if database_url:
+            changed["CORTEX_MEMORY_DATABASE_URL"] = database_url
+        if variant.fusion:
+            changed["CORTEX_MEMORY_FUSION"] = variant.fusion
+        if variant.cached:
+            changed["CORTEX_MEMORY_EMBEDDING_URL"] = self._proxy_url()
+        return processes.inherited("CORTEX_MEMORY_", {**start.environment, **changed})
+
+    def _proxy_url(self) -> str:
+        if self._proxy is None:
+            upstream = self._targets.services.embedding.url
+            self._proxy = self._stack.enter_context(
+                embedding_cache.serving(upstream, self._cache_file)
+            )
+        return self._proxy[0]
+
+    def _database(self, about: str) -> str | None:
+        """A migrated database of its own, where there is a Postgres that is ours."""
+        services = self._targets.services
+        start = services.memory.start
+        if not self.owned or services.postgres is None or start is None:
+            return None
+        url = databases.create(services.postgres.url, about)
+        command = [*start.command[:-1], "migrate"]
+        changed = {**start.environment, "CORTEX_MEMORY_DATABASE_URL": url}
+        log = self._logs / "memory-migrate.log"
+        environment = processes.inherited("CORTEX_MEMORY_", changed)
+        with processes.running(command, environment, log) as child:
+            processes.finish(child, MIGRATED_WITHIN_S, "`cortex memory migrate`", log)
+        return url
+
+    def _fill(self, client: mcp.Client, found: EvalSet, extras: bool, url: str | None) -> Loaded:
+        prefix = found.name if self.owned else f"eval-{self._run_id}-{found.name}"
+        projects = {}
+        for project in found.projects:
+            wanted = _slug(prefix + ("" if extras else "-bare"), project)
+            made = _told(client, "CreateProject", name=wanted, slug=wanted)
+            projects[project] = str(made.content["project"]["slug"])
+        documents: dict[str, str] = {}
+        with progress.steps(f"loading {found.name}", len(found.documents)) as step:
+            for project, slug in projects.items():
+                inside = [d for d in found.documents if d.project == project]
+                for ids, item_ids in _add(client, slug, inside, extras):
+                    documents |= dict(zip(item_ids, ids, strict=True))
+                    step(len(ids))
+        return Loaded(found, url, projects, documents)
+
+
+def _add(
+    client: mcp.Client, slug: str, documents: list[Document], extras: bool
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Add in order, one batch after the other: ties are then broken the same way every time."""
+    for batch in items.batches(documents, extras):
+        ids = [id_ for id_, _ in batch]
+        about = f" for documents {ids[0]!r} to {ids[-1]!r}"
+        arguments = {"project": slug, "items": [item for _, item in batch]}
+        answer = _told(client, "AddItems", about, **arguments)
+        item_ids = [str(item["id"]) for item in answer.content["items"]]
+        if len(item_ids) != len(ids):
+            raise StackFailed(f"AddItems made {len(item_ids)} items of {len(ids)}{about}")
+        yield ids, item_ids
+
+
+def _told(client: mcp.Client, tool: str, about: str = "", **arguments: object) -> mcp.Answer:
+    try:
+        return client.call(tool, **arguments)
+    except (mcp.ToolRefused, mcp.BadAnswer, httpx.HTTPError) as err:
+        raise StackFailed(f"{tool} failed{about}: {type(err).__name__}: {err}") from err
+
+
+def _slug(prefix: str, project: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", f"{prefix}-{project}".lower()).strip("-")
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _healthy(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health", timeout=5, trust_env=False).status_code == 200
+    except httpx.TransportError:
+        return False

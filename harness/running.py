@@ -1,0 +1,280 @@
+"""One run from start to verdict: stack, suites, judgement, report; always a whole folder."""
+
+import contextlib
+import datetime as dt
+import signal
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import httpx
+
+from harness import environment, gates_file, judging, outputs, progress, stack, targets
+from harness.errors import HarnessError, NothingCollected, StackFailed, UsageMistake
+from harness.evalsets.collect import Collected, Profile, collect
+from harness.evalsets.records import EvalSet
+from harness.gates_file import GatesFile
+from harness.probes import load_profiles
+from harness.probes.workbench import Workbench
+from harness.results import Case, Record, Result
+from harness.runs import RunFolder, RunRecord, SetRecord, StackRecord, SuiteRecord
+from harness.suites import SUITES, Context
+from harness.targets import Targets
+from harness.verdicts import Verdict
+
+RUNTIMES = ("native", "compose")
+CASE_SUITES = ("contract",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What was asked for on the command line."""
+
+    suites: tuple[str, ...]
+    profile: Profile
+    stack: str
+    allow_writes: bool
+    out: Path
+    evals: Path
+    eval_sets: Path | None
+    hub: tuple[str, ...]
+    load_profiles: Path
+    cache: Path
+    cortex: tuple[str, ...]
+    seed: int
+    require_all: bool
+    command: tuple[str, ...]
+
+
+def run(options: Options) -> tuple[RunFolder, Verdict]:
+    """Measure, judge, write everything; the caller's mistakes are raised before anything starts."""
+    gates = gates_file.read(options.evals / "gates.toml")
+    collected = _collected(options)
+    foreign = _foreign(options)
+    if "load" in options.suites:
+        load_profiles.read_all(options.load_profiles, options.profile)
+    now = dt.datetime.now(dt.UTC)
+    folder = RunFolder.create(options.out, environment.revision(), now)
+    record = _begun(options, collected, folder, now)
+    folder.save(record)
+    progress.say(f"run {record.id}: {', '.join(options.suites)}, {options.profile} profile")
+    for name, why in collected.left_out.items():
+        progress.say(f"  left out: {name}: {why}")
+    with _interruptible():
+        _measure_all(options, collected.sets, folder, record, foreign)
+    return folder, _end(options, folder, record, gates)
+
+
+def _collected(options: Options) -> Collected:
+    if not any(SUITES[name].needs_sets for name in options.suites):
+        return Collected((), {})
+    own = options.evals / "relevance"
+    return collect(own, options.eval_sets, options.hub, options.profile)
+
+
+def _foreign(options: Options) -> Targets | None:
+    """The stack that was named by file; None when the run is to have its own."""
+    if options.stack in RUNTIMES:
+        return None
+    found = targets.read(Path(options.stack))
+    writing = [name for name in options.suites if SUITES[name].writes]
+    if writing and not options.allow_writes:
+        raise UsageMistake(
+            f"{', '.join(writing)} write to the stack {options.stack} describes, which this run "
+            "did not start; say --allow-writes if that is meant"
+        )
+    return found
+
+
+def _begun(
+    options: Options, collected: Collected, folder: RunFolder, now: dt.datetime
+) -> RunRecord:
+    revision = environment.revision()
+    return RunRecord(
+        id=folder.path.name,
+        status="partial",
+        started_at=_utc(now),
+        revision=revision.name,
+        dirty=revision.dirty,
+        profile=options.profile,
+        command=list(options.command),
+        seed=options.seed,
+        machine=environment.machine(),
+        packages=environment.packages(),
+        data={one.name: _set_record(one) for one in collected.sets},
+        left_out=collected.left_out,
+        sets_required=options.require_all and options.eval_sets is not None,
+    )
+
+
+def _set_record(found: EvalSet) -> SetRecord:
+    return SetRecord(
+        fingerprint=found.fingerprint,
+        checksum=found.checksum,
+        documents=len(found.documents),
+        queries=len(found.queries),
+        source=found.source,
+        rule=found.rule,
+    )
+
+
+def _utc(moment: dt.datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM interrupts; later ones do not stop the clearing up."""
+
+    def interrupted(*_: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, interrupted)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _measure_all(
+    options: Options,
+    sets: Sequence[EvalSet],
+    folder: RunFolder,
+    record: RunRecord,
+    foreign: Targets | None,
+) -> None:
+    """Run every suite; what goes wrong ends up in the record, never as a lost folder."""
+    try:
+        with contextlib.ExitStack() as open_:
+            found = foreign or open_.enter_context(_own_stack(options, folder))
+            record.stack = _stack_record(found, owned=foreign is None)
+            bench = Workbench(found, foreign is None, folder.path, options.cache)
+            open_.enter_context(bench.closing())
+            context = Context(
+                targets=found,
+                owned=foreign is None,
+                profile=options.profile,
+                folder=folder,
+                sets=tuple(sets),
+                seed=options.seed,
+                bench=bench,
+                load_profiles=options.load_profiles,
+                require_all=options.require_all,
+            )
+            for name in options.suites:
+                _measure(name, context, record)
+                folder.save(record)
+        record.status = _status(record)
+    except KeyboardInterrupt:
+        _note_rest(options, record, SuiteRecord(state="interrupted", message="interrupted"))
+    except HarnessError as err:
+        record.status = "failed"
+        _note_rest(options, record, SuiteRecord(state="failed", message=str(err)))
+
+
+def _own_stack(options: Options, folder: RunFolder) -> contextlib.AbstractContextManager[Targets]:
+    progress.say(f"bringing up a {options.stack} stack")
+    return stack.own_stack(options.stack, folder.path / "logs", options.cortex)
+
+
+def _note_rest(options: Options, record: RunRecord, suite: SuiteRecord) -> None:
+    """Suites that did not get their turn ended the same way, unless nothing is left to say so."""
+    rest = [name for name in options.suites if name not in record.suites]
+    for name in rest or ["the stack"]:
+        record.suites[name] = suite
+
+
+def _status(record: RunRecord) -> Literal["complete", "failed"]:
+    states = set(record.suite_states.values())
+    return "failed" if states & {"failed"} else "complete"
+
+
+def _measure(name: str, context: Context, record: RunRecord) -> None:
+    """One suite; each record is on disk before the next is asked for."""
+    progress.say(f"suite {name}")
+    started = time.monotonic()
+    state = SuiteRecord(state="measured")
+    try:
+        cases = []
+        for one in SUITES[name].measure(context):
+            context.folder.append(one)
+            state.records += 1
+            if isinstance(one, Case):
+                cases.append(one)
+        for one in _counted(name, cases):
+            context.folder.append(one)
+        if state.records == 0:
+            raise NothingCollected(f"suite {name} measured nothing")
+    except NothingCollected as err:
+        state.state, state.message = "empty", str(err)
+    except KeyboardInterrupt:
+        state.state, state.message = "interrupted", "interrupted"
+        raise
+    except Exception as err:  # noqa: BLE001 - a suite that crashes must not take the others along
+        state.state, state.message = "failed", f"{type(err).__name__}: {err}"
+        trace = context.folder.path / "logs" / f"{name}-crash.log"
+        trace.parent.mkdir(exist_ok=True)
+        trace.write_text(traceback.format_exc(), encoding="utf-8")
+        progress.say(f"  {name} failed: {state.message}")
+    finally:
+        state.took_s = round(time.monotonic() - started, 3)
+        record.suites[name] = state
+
+
+def _counted(name: str, cases: list[Case]) -> Iterator[Record]:
+    """How many cases of a suite ran, failed, were skipped."""
+    if name not in CASE_SUITES or not cases:
+        return
+    ran = [case for case in cases if case.outcome != "skipped"]
+    counts = {
+        "cases": len(ran),
+        "failures": sum(case.outcome != "passed" for case in ran),
+        "skipped": len(cases) - len(ran),
+    }
+    for what, count in counts.items():
+        yield Result(suite="contract", name=f"{name}.{what}", value=float(count), unit="cases")
+
+
+def _stack_record(found: Targets, owned: bool) -> StackRecord:
+    services = found.services
+    versions = {"memory": services.memory.version, "embedding": services.embedding.version}
+    if services.postgres:
+        versions["postgres"] = services.postgres.version
+    return StackRecord(
+        name=found.stack.name,
+        runtime=found.stack.runtime,
+        profile=found.stack.profile,
+        revision=found.stack.revision,
+        owned=owned,
+        model=_model(found),
+        versions=versions,
+    )
+
+
+def _model(found: Targets) -> str:
+    """The embedding model with its revision, as the service itself says."""
+    try:
+        answer = httpx.get(f"{found.services.embedding.url}/info", timeout=20, trust_env=False)
+        info = answer.raise_for_status().json()
+    except (httpx.HTTPError, ValueError) as err:
+        raise StackFailed(f"the embedding service does not say what it is: {err}") from err
+    revision = info.get("model_sha")
+    name = str(info.get("model_id", found.services.embedding.model))
+    return f"{name}@{revision}" if revision else name
+
+
+def _end(options: Options, folder: RunFolder, record: RunRecord, gates: GatesFile) -> Verdict:
+    """Judge and write what people read; a partial run gets all of it too."""
+    record.ended_at = _utc(dt.datetime.now(dt.UTC))
+    verdict = judging.judge_run(folder, record, gates, options.evals)
+    folder.save(record)
+    outputs.write(folder, record)
+    return verdict

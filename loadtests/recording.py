@@ -1,0 +1,96 @@
+"""What one load process learnt: histograms that add up, counts, errors, its own CPU."""
+
+import json
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import psutil
+
+from harness import mcp
+from harness.measures.latency import Latencies
+from loadtests.plans import SCHEMA
+
+TOTAL = "total"
+KEPT_SAMPLES = 100_000
+
+
+class Recorder:
+    """Records timed searches; `response` counts from when a search was due, not from sending."""
+
+    def __init__(self) -> None:
+        self.response, self.service, self.lag = Latencies(), Latencies(), Latencies()
+        self.stages: defaultdict[str, Latencies] = defaultdict(Latencies)
+        self.dropped = self.answered = 0
+        self.errors: Counter[str] = Counter()
+        self.samples: list[tuple[float, float, float, float, int]] = []
+        self.started_s: float | None = None
+        self.ended_s = 0.0
+        self.cpu_cores: list[float] = []
+        self._process = psutil.Process()
+
+    def start(self, moment_s: float) -> None:
+        """The first timed search is due now."""
+        if self.started_s is None:
+            self.started_s = moment_s
+            self._process.cpu_percent()
+
+    def drop(self) -> None:
+        """Count an arrival that was not sent because the pool was full."""
+        self.dropped += 1
+
+    def add(self, due_s: float, sent_s: float, answered_s: float, error: str, timing: str) -> None:
+        """Keep one search; times are seconds of one steady clock."""
+        self.answered += 1
+        self.ended_s = max(self.ended_s, answered_s)
+        response_s, service_s, lag_s = answered_s - due_s, answered_s - sent_s, sent_s - due_s
+        self.response.record(response_s)
+        self.service.record(service_s)
+        self.lag.record(lag_s)
+        if error:
+            self.errors[error[:200]] += 1
+        else:
+            self._add_stages(service_s, mcp.stages_of(timing))
+        if len(self.samples) < KEPT_SAMPLES:
+            row = (due_s - (self.started_s or 0), lag_s, service_s, response_s, int(not error))
+            self.samples.append(row)
+
+    def _add_stages(self, service_s: float, stages_ms: dict[str, float]) -> None:
+        """Each stage, and the rest: what the server did not name, and what was outside of it."""
+        total_ms = stages_ms.pop(TOTAL, None)
+        for name, took_ms in stages_ms.items():
+            self.stages[name].record(took_ms / 1000)
+        named_ms = sum(stages_ms.values())
+        if total_ms is not None:
+            self.stages["unattributed"].record(max(0.0, total_ms - named_ms) / 1000)
+            self.stages["outside the server"].record(max(0.0, service_s - total_ms / 1000))
+        elif stages_ms:
+            self.stages["unattributed"].record(max(0.0, service_s - named_ms / 1000))
+
+    def sample_cpu(self) -> None:
+        """Keep the CPU this process used since the last call, in cores."""
+        if self.started_s is not None:
+            self.cpu_cores.append(self._process.cpu_percent() / 100)
+
+    def write(self, path: Path) -> None:
+        """Leave everything in a file."""
+        elapsed_s = self.ended_s - self.started_s if self.started_s is not None else 0.0
+        found = {
+            "schema": SCHEMA,
+            "response": self.response.encoded(),
+            "service": self.service.encoded(),
+            "lag": self.lag.encoded(),
+            "stages": {name: stage.encoded() for name, stage in self.stages.items()},
+            "answered": self.answered,
+            "dropped": self.dropped,
+            "errors": dict(self.errors),
+            "elapsed_s": max(elapsed_s, 0.0),
+            "cpu_cores": self.cpu_cores,
+            "samples": self.samples,
+        }
+        path.write_text(json.dumps(found), encoding="utf-8")
+
+
+def now() -> float:
+    """The steady clock all times of a load run are of."""
+    return time.perf_counter()

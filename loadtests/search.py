@@ -1,0 +1,169 @@
+"""Locust users that search a memory server: `ClosedSearches` and `OpenSearches`.
+
+Run by the harness (`cortex-harness load`), which writes the plan; by hand:
+`locust -f loadtests/search.py --headless --plan PLAN --record OUT ClosedSearches`.
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gevent
+from gevent.event import Event
+from gevent.pool import Pool
+from locust import FastHttpUser, constant, events, task
+from locust.env import Environment
+from locust.exception import StopUser
+
+from harness import mcp
+from loadtests.plans import Call, Plan
+from loadtests.recording import Recorder, now
+
+CPU_EVERY_S = 1.0
+LEAD_S = 0.3
+"""Between the start of the scheduler and the first arrival, so that none is late from the start."""
+TIMEOUT_S = 60.0
+
+
+class Run:
+    """What the users of this process share."""
+
+    def __init__(self, plan: Plan, record: Path) -> None:
+        self.plan = plan
+        self.record = record
+        self.recorder = Recorder()
+        self.waiting: Iterator[tuple[int, Call]] = plan.numbered()
+        self.left = len(plan.calls)
+        self.done = Event()
+
+    def finish_one(self) -> None:
+        """Count down; the last one ends the run."""
+        self.left -= 1
+        if self.left <= 0:
+            self.done.set()
+
+
+@events.init_command_line_parser.add_listener
+def _arguments(parser: ArgumentParser, **_: object) -> None:
+    parser.add_argument("--plan", type=Path, required=True, help="The plan to follow.")
+    parser.add_argument("--record", type=Path, required=True, help="Where to leave the result.")
+
+
+@events.init.add_listener
+def _prepare(environment: Environment, **_: object) -> None:
+    options: Any = environment.parsed_options
+    run = Run(Plan.read(options.plan), options.record)
+    environment.cortex_run = run
+    OpenSearches.concurrency = run.plan.pool
+    ClosedSearches.wait_time = constant(run.plan.think_s)
+    environment.stop_timeout = TIMEOUT_S
+
+
+@events.test_start.add_listener
+def _watch(environment: Environment, **_: object) -> None:
+    gevent.spawn(_quit_when_done, environment)
+    gevent.spawn(_sample_cpu, environment.cortex_run)
+
+
+def _quit_when_done(environment: Environment) -> None:
+    environment.cortex_run.done.wait(environment.cortex_run.plan.limit_s)
+    environment.runner.quit()
+
+
+def _sample_cpu(run: Run) -> None:
+    while not run.done.wait(CPU_EVERY_S):
+        run.recorder.sample_cpu()
+
+
+@events.quitting.add_listener
+def _leave(environment: Environment, **_: object) -> None:
+    run: Run = environment.cortex_run
+    run.recorder.sample_cpu()
+    run.recorder.write(run.record)
+    # A failed search is in the record; the exit code only says whether there is one.
+    environment.process_exit_code = 0
+
+
+class _Searches(FastHttpUser):
+    abstract = True
+    host = "http://127.0.0.1"
+    network_timeout = TIMEOUT_S
+    connection_timeout = 10.0
+
+    @property
+    def run_(self) -> Run:
+        """The shared state of this process."""
+        run: Run = self.environment.cortex_run
+        return run
+
+    def search(self, call: Call, due_s: float | None, timed: bool) -> None:
+        """Send one search and record it; without `due_s` it is due when it is sent."""
+        run = self.run_
+        sent_s = now()
+        due_s = sent_s if due_s is None else due_s
+        if timed:
+            run.recorder.start(due_s)
+        with self.client.post(
+            run.plan.url,
+            data=call.body,
+            headers=call.headers,
+            name="FindItems",
+            catch_response=True,
+        ) as answer:
+            answered_s = now()
+            error = _error(answer)
+            if error:
+                answer.failure(error)
+            timing = (answer.headers or {}).get("server-timing", "")
+        if timed:
+            run.recorder.add(due_s, sent_s, answered_s, error, timing)
+        run.finish_one()
+
+
+def _error(answer: Any) -> str:
+    """Why an answer is not a whole one; a degraded search counts as failed."""
+    if answer.status_code == 0:
+        return f"no answer: {type(answer.error).__name__}"
+    try:
+        content = mcp.content_of(answer.status_code, answer.content or b"")
+    except (mcp.ToolRefused, mcp.BadAnswer) as err:
+        return f"HTTP {answer.status_code}: {err}"
+    degraded = content.get("degraded")
+    return f"degraded: {degraded}" if degraded else ""
+
+
+class ClosedSearches(_Searches):
+    """A caller who asks, waits for the answer, and asks again."""
+
+    @task
+    def ask(self) -> None:
+        """The next search nobody took yet."""
+        taken = next(self.run_.waiting, None)
+        if taken is None:
+            raise StopUser
+        number, call = taken
+        self.search(call, due_s=None, timed=number >= self.run_.plan.warm_up)
+
+
+class OpenSearches(_Searches):
+    """The one scheduler of a process: sends at planned moments, and never waits for an answer."""
+
+    fixed_count = 1
+
+    @task
+    def keep_to_the_plan(self) -> None:
+        """Send every search at its moment; with the pool full it is dropped and counted."""
+        run, pool = self.run_, Pool(self.run_.plan.pool)
+        start_s = now() + LEAD_S
+        for (_, call), moment in zip(run.waiting, run.plan.moments, strict=True):
+            gevent.sleep(max(0.0, start_s + moment - now()))
+            timed = moment >= run.plan.warm_up_s
+            if pool.full():
+                if timed:
+                    run.recorder.drop()
+                run.finish_one()
+            else:
+                pool.spawn(self.search, call, start_s + moment, timed)
+        pool.join()
+        raise StopUser
