@@ -153,7 +153,9 @@ def status(state_dir: Path, name: str, as_json: bool) -> None:
     _print_state(layout, state, as_json=as_json)
     lost = state and not processes.is_alive(state.supervisor.pid, state.supervisor.ticks)
     if lost:
-        click.echo("the supervisor is gone; `cortex down` cleans up, `cortex up` starts anew", err=True)
+        click.echo(
+            "the supervisor is gone; `cortex down` cleans up, `cortex up` starts anew", err=True
+        )
     if state is None or lost or any(s.state != "ready" for s in state.services.values()):
         sys.exit(1)
 

@@ -67,7 +67,9 @@ def read_secrets(layout: StackLayout) -> dict[str, str]:
     found = _read_env(layout.env_file)
     missing = [name for name in wanted if name not in found]
     if missing:
-        found |= {name: "".join(chance.choice(SECRET_ALPHABET) for _ in range(32)) for name in missing}
+        found |= {
+            name: "".join(chance.choice(SECRET_ALPHABET) for _ in range(32)) for name in missing
+        }
         write_private(layout.env_file, "".join(f"{k}={v}\n" for k, v in found.items()))
     return found
 

@@ -92,17 +92,13 @@ def _launch(layout: StackLayout, wish: Wish) -> StackState:
     raise StackError(f"the supervisor did not start; see {layout.log_file('supervisor')}")
 
 
-def _choose_ports(
-    services: tuple[Service, ...], wish: Wish
-) -> dict[str, int]:
+def _choose_ports(services: tuple[Service, ...], wish: Wish) -> dict[str, int]:
     if wish.free_ports:
         return dict(zip((s.name for s in services), _free_ports(len(services)), strict=True))
     ports = {service.name: service.port + wish.port_offset for service in services}
     taken = {name: processes.port_holder(port) for name, port in ports.items()}
     if busy := [f"{ports[n]} ({n}) is held by {who}" for n, who in taken.items() if who]:
-        raise Unavailable(
-            f"port {'; port '.join(busy)}. Stop it yourself, or use --port-offset N"
-        )
+        raise Unavailable(f"port {'; port '.join(busy)}. Stop it yourself, or use --port-offset N")
     return ports
 
 
@@ -179,7 +175,11 @@ def _postmaster(layout: StackLayout) -> dict[int, int]:
         return {}
     ticks = processes.start_ticks(pid)
     with contextlib.suppress(OSError):
-        if ticks and folder == str(path.parent) and os.path.samefile(f"/proc/{pid}/cwd", path.parent):
+        if (
+            ticks
+            and folder == str(path.parent)
+            and os.path.samefile(f"/proc/{pid}/cwd", path.parent)
+        ):
             return {pid: ticks}
     return {}
 

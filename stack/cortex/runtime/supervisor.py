@@ -55,9 +55,7 @@ class Supervisor:
         ports = {name: one.port for name, one in state.services.items()}
         self._layout = layout
         self._state = state
-        self._plan = Plan(
-            layout=layout, ports=ports, secrets=read_secrets(layout), fast=state.fast
-        )
+        self._plan = Plan(layout=layout, ports=ports, secrets=read_secrets(layout), fast=state.fast)
         self._running = {
             service.name: Running(service, state.services[service.name])
             for service in SERVICES

@@ -1,0 +1,154 @@
+"""Texts into vectors: whole texts cut into windows, only by the model the store was made with."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cortex.clients.embedding import EmbeddingClient
+from cortex.contracts.embedding import ModelInfo
+from cortex.memory.actions import clock
+from cortex.memory.core.windows import Window, cut, guessed_spans
+from cortex.memory.records import Model, VectorRow
+from cortex.memory.store import ProjectStore
+from cortex.shared.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 5.0
+"""How long the service's word on its model is trusted: a swapped service is noticed after it."""
+
+SPECIAL_TOKENS = 2
+MOST_PREFIX_TOKENS = 64
+"""A window of an item's own text starts with its title, cut to this."""
+
+
+class OtherModel(Unavailable):
+    """The embedding service runs another model than the stored vectors were made with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A text to embed for a position of an item; `prefix` is set before each later window."""
+
+    position: int
+    label: str
+    text: str
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A window, and the text that is embedded for it."""
+
+    window: Window
+    embedded: str
+
+
+class Embedder:
+    """Embeds for one store."""
+
+    def __init__(
+        self, client: EmbeddingClient, store: ProjectStore, search_s: float, write_s: float
+    ) -> None:
+        self._client = client
+        self._store = store
+        self._search_s = search_s
+        self._write_s = write_s
+        self._model: Model | None = None
+        self._trusted_until = 0.0
+        self.last_failure: str | None = None
+
+    async def queries(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """One vector a query; raises `Unavailable`, or `OtherModel` where they'd mean nothing."""
+        try:
+            await self._check_model(settle=False)
+            vectors = await self._client.embed_queries(texts, deadline_s=self._search_s)
+        except Unavailable as err:
+            self._failed(err)
+            raise
+        self.last_failure = None
+        return list(vectors)
+
+    async def rows(self, texts: Sequence[Text]) -> tuple[Model, list[list[VectorRow]]]:
+        """The vectors of each text, window by window; one batched call for all of them."""
+        try:
+            model = await self._check_model(settle=True)
+            info = await self._client.info()
+            pieces = await self._windows(texts, info)
+            wanted = [piece.embedded for some in pieces for piece in some]
+            vectors = await self._client.embed(wanted, deadline_s=self._write_s)
+        except Unavailable as err:
+            self._failed(err)
+            raise
+        self.last_failure = None
+        left = iter(vectors)
+        return model, [
+            [_row(text, number, piece.window, next(left)) for number, piece in enumerate(some)]
+            for text, some in zip(texts, pieces, strict=True)
+        ]
+
+    def _failed(self, err: Unavailable) -> None:
+        self._trusted_until = 0.0
+        self.last_failure = str(err)
+
+    async def _check_model(self, *, settle: bool) -> Model:
+        """The model of the store, which must be the service's; the first write settles it."""
+        if self._model is not None and time.monotonic() < self._trusted_until:
+            return self._model
+        info = await self._client.info(fresh=True)
+        model = await self._store.active_model()
+        if model is None and settle:
+            model = await self._store.settle_model(info.model_id, info.revision, info.pooling)
+        if model is None:  # nothing is stored yet, so nothing can be compared with wrongly
+            return Model(
+                number=0, model_id=info.model_id, revision=info.revision, pooling=info.pooling
+            )
+        running = (info.model_id, info.revision, info.pooling)
+        if running != (model.model_id, model.revision, model.pooling):
+            raise OtherModel(
+                f"the embedding service runs {info.model_id}@{info.revision or 'unknown'}, stored "
+                f"vectors are of {model.name()}; run `cortex memory reembed`, or start that model"
+            )
+        self._model = model
+        self._trusted_until = time.monotonic() + LOOK_AGAIN_S
+        return model
+
+    async def _windows(self, texts: Sequence[Text], info: ModelInfo) -> list[list[_Piece]]:
+        room = info.max_input_tokens - SPECIAL_TOKENS
+        pieces = [[_Piece(Window(0, len(text.text)), text.text)] for text in texts]
+        # A token is one character at the least, so a short text needs no asking.
+        long = [index for index, text in enumerate(texts) if len(text.text) > room]
+        if not long:
+            return pieces
+        asked = [texts[index].text for index in long] + [texts[index].prefix for index in long]
+        spans = await self._client.token_spans(asked)
+        if spans is None:
+            spans = [guessed_spans(text) for text in asked]
+        for index, own, title in zip(long, spans[: len(long)], spans[len(long) :], strict=True):
+            if len(own) > room:
+                pieces[index] = _pieces(texts[index], own, title[:MOST_PREFIX_TOKENS], room)
+        return pieces
+
+
+def _pieces(
+    text: Text, own: Sequence[tuple[int, int]], title: Sequence[tuple[int, int]], room: int
+) -> list[_Piece]:
+    prefix = text.prefix[: title[-1][1]] + "\n" if title else ""
+    return [
+        _Piece(window, ("" if window.start == 0 else prefix) + text.text[window.start : window.end])
+        for window in cut(text.text, own, room - len(title))
+    ]
+
+
+def _row(text: Text, number: int, window: Window, vector: Sequence[float]) -> VectorRow:
+    return VectorRow(
+        id=clock.new_id(),
+        position=text.position,
+        window=number,
+        label=text.label,
+        text=text.text if number == 0 else None,
+        start=window.start,
+        end=window.end,
+        vector=vector,
+    )

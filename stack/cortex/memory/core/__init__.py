@@ -1,0 +1,1 @@
+"""Pure rules of the memory server: no clock, network, SQL or log."""

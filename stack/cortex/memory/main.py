@@ -1,0 +1,189 @@
+"""Wires the memory server and serves it; the only module that knows all its parts."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import resources
+from typing import Any
+
+import sqlalchemy
+import uvicorn
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from cortex.clients.embedding import EmbeddingClient
+from cortex.memory import http
+from cortex.memory.actions import Caller, Embedder, Items, Projects, Search
+from cortex.memory.mcp import server as mcp_server
+from cortex.memory.mcp.tools import TOOLS, Actions
+from cortex.memory.settings import Settings
+from cortex.memory.store import Database, ItemStore, ProjectStore, SearchStore, schema_version
+from cortex.memory.store.connection import SCHEMA_VERSION
+from cortex.shared.errors import Misconfigured, Unavailable
+from cortex.shared.logs import set_up_logs
+
+log = logging.getLogger(__name__)
+
+
+def build(settings: Settings) -> Starlette:
+    """The whole server as an ASGI app."""
+    database = Database(settings.database_url.get_secret_value(), settings.pool_size)
+    client = _client(settings)
+    project_store = ProjectStore(database)
+    embedder = Embedder(
+        client, project_store, settings.embedding_timeout_s, settings.write_timeout_s
+    )
+    projects = Projects(project_store)
+    language = settings.text_language
+    actions = Actions(
+        projects=projects,
+        items=Items(ItemStore(database), projects, embedder, language),
+        search=Search(SearchStore(database), projects, embedder, settings.fusion, language),
+    )
+    manager = StreamableHTTPSessionManager(
+        app=mcp_server.build(actions),
+        json_response=True,
+        stateless=True,
+        # Host and origin are checked by our own gate, which compares whole names.
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    metrics = http.Metrics()
+    endpoint = http.McpEndpoint(manager.asgi_app, _gate(settings), metrics, frozenset(TOOLS))
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        await database.open()
+        await _refuse_other_schema(database)
+        async with manager.run():
+            yield
+        await client.aclose()
+        await database.close()
+
+    async def check() -> dict[str, Any]:
+        return await _health(database, client)
+
+    routes = [
+        Route("/mcp", endpoint, methods=None),
+        Route("/mcp/", endpoint, methods=None),
+        Route("/health/live", http.alive),
+        Route("/health", http.health_endpoint(check)),
+        Route("/metrics", http.metrics_endpoint(metrics)),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def _client(settings: Settings) -> EmbeddingClient:
+    key = settings.embedding_api_key
+    return EmbeddingClient(
+        settings.embedding_url, api_key=key.get_secret_value() if key is not None else None
+    )
+
+
+def _gate(settings: Settings) -> http.Gate:
+    named = [one.strip().lower() for one in settings.allowed_hosts.split(",") if one.strip()]
+    origins = [one.strip() for one in settings.allowed_origins.split(",") if one.strip()]
+    return http.Gate(
+        hosts=[*http.LOOPBACK, settings.host.lower(), *named],
+        origins=origins,
+        tokens=read_tokens(settings.token.get_secret_value() if settings.token else ""),
+        calls_per_minute=settings.calls_per_minute,
+    )
+
+
+def read_tokens(text: str) -> list[http.Token]:
+    """Tokens of the setting: `SECRET[ projects=a,b][ read-only]`, separated by ';'."""
+    tokens = []
+    for number, part in enumerate((one for one in text.split(";") if one.strip()), start=1):
+        secret, *words = part.split()
+        projects = None
+        read_only = False
+        for word in words:
+            if word == "read-only":
+                read_only = True
+            elif word.startswith("projects=") and word != "projects=":
+                projects = frozenset(word.removeprefix("projects=").split(","))
+            else:
+                raise Misconfigured(
+                    f"CORTEX_MEMORY_TOKEN: token {number} has {word!r}; "
+                    "after the secret come projects=a,b and read-only"
+                )
+        if len(secret) < 16:
+            raise Misconfigured(
+                f"CORTEX_MEMORY_TOKEN: token {number} is shorter than 16 characters"
+            )
+        caller = Caller(name=f"token {number}", projects=projects, read_only=read_only)
+        tokens.append(http.Token(secret=secret, caller=caller))
+    return tokens
+
+
+async def _refuse_other_schema(database: Database) -> None:
+    """Refuse to start on a schema this version does not know; a database that is away may come."""
+    try:
+        found = await schema_version(database)
+    except Unavailable:
+        log.warning("the database does not answer yet")
+        return
+    if found != SCHEMA_VERSION:
+        raise Misconfigured(
+            f"the database's schema is at {found or 'nothing'}, this version needs "
+            f"{SCHEMA_VERSION}; run `cortex memory migrate`"
+        )
+
+
+async def _health(database: Database, client: EmbeddingClient) -> dict[str, Any]:
+    body: dict[str, Any] = {"status": "ok", "version": mcp_server.version()}
+    try:
+        found = await schema_version(database)
+        body["database"] = "ok"
+        body["schema"] = found
+        if found != SCHEMA_VERSION:
+            body["status"] = "unavailable"
+            body["why"] = f"schema is at {found}, needed {SCHEMA_VERSION}: `cortex memory migrate`"
+    except Unavailable as err:
+        body |= {"status": "unavailable", "database": "unavailable", "why": str(err)}
+    try:
+        await client.healthy()
+        body["embedding"] = "ok"
+    except Unavailable as err:
+        body["embedding"] = "unavailable"
+        if body["status"] == "ok":
+            body |= {"status": "degraded", "why": str(err)}
+    return body
+
+
+def serve() -> None:
+    """Run until told to stop."""
+    settings = Settings.read()
+    assert isinstance(settings, Settings)
+    set_up_logs(settings.log_level)
+    config = uvicorn.Config(
+        build(settings),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=settings.drain_timeout_s,
+        server_header=False,
+    )
+    uvicorn.Server(config).run()
+
+
+def migrate() -> str:
+    """Apply the migrations; says where the schema stands. Safe when several do it at once."""
+    settings = Settings.read()
+    assert isinstance(settings, Settings)
+    url = settings.database_url.get_secret_value()
+    config = Config()
+    folder = resources.files("cortex.memory").joinpath("migrations")
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    _scheme, _, rest = url.partition("://")
+    engine = sqlalchemy.create_engine(f"postgresql+psycopg://{rest}", poolclass=sqlalchemy.NullPool)
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    return f"the schema is at {ScriptDirectory.from_config(config).get_current_head()}"

@@ -1,0 +1,1 @@
+"""The MCP edge: parse a tool call, ask the actions, answer."""

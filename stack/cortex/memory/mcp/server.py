@@ -1,0 +1,102 @@
+"""The MCP server over the tools: lists them, calls them, turns our errors into tool errors."""
+
+import logging
+from contextvars import ContextVar
+from importlib import metadata
+
+import orjson
+from mcp import types
+from mcp.server import Server, ServerRequestContext
+from pydantic import ValidationError
+
+from cortex.memory.actions import EVERYBODY, Caller
+from cortex.memory.mcp.outputs import plain, schema_of
+from cortex.memory.mcp.refusals import explain
+from cortex.memory.mcp.tools import TOOLS, Actions, Tool
+from cortex.shared.errors import StackError
+from cortex.shared.stages import stage
+
+log = logging.getLogger(__name__)
+
+INSTRUCTIONS = (
+    "A long-term memory of projects. Keep what should be known later with AddItem or AddItems, "
+    "find it with FindItems (ask the same thing in up to four ways), read it whole with GetItem. "
+    "Every item belongs to a project; ListProjects names them."
+)
+
+current_caller: ContextVar[Caller] = ContextVar("current_caller", default=EVERYBODY)
+
+
+def version() -> str:
+    """The product's version."""
+    return metadata.version("cortex-stack")
+
+
+def build(actions: Actions) -> Server[dict[str, object]]:
+    """The server, ready to be mounted."""
+    listed = types.ListToolsResult(tools=[_as_listed(tool) for tool in TOOLS.values()])
+
+    async def list_tools(
+        _context: ServerRequestContext[dict[str, object]],
+        _params: types.PaginatedRequestParams | None,
+    ) -> types.ListToolsResult:
+        return listed
+
+    async def call_tool(
+        _context: ServerRequestContext[dict[str, object]], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        return await _call(actions, params)
+
+    return Server(
+        "cortex-memory",
+        version=version(),
+        title="Cortex memory",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _as_listed(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=" ".join((tool.takes.__doc__ or "").split()),
+        input_schema=schema_of(tool.takes),
+        output_schema=schema_of(tool.gives),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.reads,
+            destructive_hint=tool.destroys,
+            idempotent_hint=tool.reads or tool.idempotent,
+            open_world_hint=False,
+        ),
+    )
+
+
+async def _call(actions: Actions, params: types.CallToolRequestParams) -> types.CallToolResult:
+    tool = TOOLS.get(params.name)
+    if tool is None:
+        return _error(f"there is no tool {params.name[:60]!r}; tools/list names them all")
+    try:
+        asked = tool.takes.model_validate(params.arguments or {})
+    except ValidationError as err:
+        return _error(explain(err, tool.takes))
+    try:
+        answer = await tool.answer(actions, current_caller.get(), asked)
+    except StackError as err:
+        retry = " (nothing was changed; the same call may succeed later)" if err.retryable else ""
+        return _error(f"{err.kind}: {err}{retry}")
+    except Exception:
+        log.exception("a tool failed", extra={"tool": tool.name})
+        return _error("InternalError: the server failed at this call; its log says why")
+    with stage("serialise"):
+        structured = plain(answer)
+        text = orjson.dumps(structured).decode()
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)], structured_content=structured
+        )
+
+
+def _error(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)

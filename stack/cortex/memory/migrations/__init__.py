@@ -1,0 +1,1 @@
+"""The schema of the memory server, as numbered steps forward."""

@@ -1,0 +1,1 @@
+"""Numbered steps; each is applied once, in order."""

@@ -1,0 +1,149 @@
+"""Connections to Postgres: the pool, the driver's errors turned into ours, vectors as binary."""
+
+import logging
+import struct
+import sys
+from array import array
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib import resources
+from typing import Any
+
+import psycopg
+from psycopg import pq
+from psycopg.adapt import Dumper
+from psycopg.rows import dict_row
+from psycopg.types import TypeInfo
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from cortex.shared.errors import Conflict, StackError, Unavailable
+
+log = logging.getLogger(__name__)
+
+SCHEMA_VERSION = "0001"
+"""The migration this code was written for."""
+
+Row = dict[str, Any]
+Connection = psycopg.AsyncConnection[Row]
+
+POOL_TIMEOUT_S = 5.0
+STATEMENT_TIMEOUT_MS = 30_000
+
+
+def _load_queries() -> dict[str, str]:
+    text = resources.files("cortex.memory.store").joinpath("queries.sql").read_text()
+    queries: dict[str, str] = {}
+    for block in text.split("-- name: ")[1:]:
+        name, _, body = block.partition("\n")
+        queries[name.strip()] = body.strip()
+    return queries
+
+
+SQL: Mapping[str, str] = _load_queries()
+
+
+class Vector:
+    """A vector on its way to Postgres, as pgvector's binary form (RFC: pgvector `vector_send`)."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, values: Sequence[float]) -> None:
+        numbers = array("f", values)
+        if sys.byteorder == "little":
+            numbers.byteswap()
+        self.data = struct.pack("!HH", len(numbers), 0) + numbers.tobytes()
+
+
+class _VectorDumper(Dumper):
+    format = pq.Format.BINARY
+
+    def dump(self, obj: Vector) -> bytes:
+        return obj.data
+
+
+class Database:
+    """The pool of one memory server."""
+
+    def __init__(self, url: str, size: int) -> None:
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            url,
+            min_size=min(2, size),
+            max_size=size,
+            open=False,
+            timeout=POOL_TIMEOUT_S,
+            configure=_configure,
+            check=None,
+            kwargs={
+                "row_factory": dict_row,
+                "connect_timeout": 5,
+                "application_name": "cortex-memory",
+                "prepare_threshold": 2,
+            },
+        )
+
+    async def open(self) -> None:
+        """Start the pool; a database that is away is met again at each use."""
+        await self._pool.open(wait=False)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Connection]:
+        """A connection for reads, each its own transaction."""
+        async with self._connection() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Connection]:
+        """A connection inside one transaction: all of it, or nothing."""
+        async with self._connection() as connection, connection.transaction():
+            yield connection
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        try:
+            async with self._pool.connection() as connection:
+                yield connection
+        except StackError:
+            raise
+        except (PoolTimeout, psycopg.OperationalError, psycopg.InterfaceError) as err:
+            log.warning("database error", extra={"error": type(err).__name__})
+            raise Unavailable("the database did not answer; try again shortly") from err
+        except psycopg.errors.UniqueViolation as err:
+            raise Conflict("somebody else added the same thing at the same moment") from err
+
+
+async def _configure(connection: Connection) -> None:
+    await connection.set_autocommit(True)
+    await connection.execute("SET plan_cache_mode = force_custom_plan")
+    await connection.execute("SET hnsw.iterative_scan = strict_order")
+    await connection.execute("SET hnsw.max_scan_tuples = 40000")
+    await connection.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
+    await connection.execute("SET TIME ZONE 'UTC'")
+    info = await TypeInfo.fetch(connection, "vector")
+    if info is None:
+        raise psycopg.OperationalError("the extension vector is not installed in this database")
+    dumper = type("VectorDumper", (_VectorDumper,), {"oid": info.oid})
+    connection.adapters.register_dumper(Vector, dumper)
+    info.register(connection)
+
+
+async def run(connection: Connection, name: str, values: Mapping[str, Any]) -> list[Row]:
+    """Run one named query; its rows as dictionaries, none where it returns nothing."""
+    cursor = await connection.execute(SQL[name], values)
+    return await cursor.fetchall() if cursor.description else []
+
+
+async def schema_version(database: Database) -> str | None:
+    """The migration the database stands at; None before the first."""
+    async with database.reading() as connection:
+        known = await connection.execute("SELECT to_regclass('alembic_version') AS found")
+        row = await known.fetchone()
+        if row is None or row["found"] is None:
+            return None
+        rows = await (
+            await connection.execute("SELECT version_num FROM alembic_version")
+        ).fetchall()
+        return str(rows[0]["version_num"]) if rows else None

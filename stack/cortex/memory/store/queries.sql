@@ -1,0 +1,408 @@
+-- name: list_projects
+SELECT number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
+FROM projects
+WHERE (%(after)s::text IS NULL OR slug > %(after)s)
+  AND (%(allowed)s::text[] IS NULL OR slug = ANY(%(allowed)s))
+ORDER BY slug
+LIMIT %(limit)s
+
+-- name: find_project
+SELECT number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
+FROM projects
+WHERE slug = %(slug)s OR id = %(id)s
+ORDER BY slug = %(slug)s DESC
+LIMIT 1
+
+-- name: all_projects
+SELECT number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
+FROM projects
+WHERE %(allowed)s::text[] IS NULL OR slug = ANY(%(allowed)s)
+ORDER BY number
+
+-- name: all_vectors
+SELECT coalesce(sum(live_vectors), 0) AS vectors FROM projects
+
+-- name: add_project
+INSERT INTO projects (id, name, slug, created_at, updated_at)
+VALUES (%(id)s, %(name)s, %(slug)s, %(now)s, %(now)s)
+ON CONFLICT (slug) DO NOTHING
+RETURNING number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
+
+-- name: update_project
+UPDATE projects
+SET name = coalesce(%(name)s, name), slug = coalesce(%(slug)s, slug), updated_at = %(now)s
+WHERE id = %(id)s
+RETURNING number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
+
+-- name: lock_project
+SELECT 1 AS locked FROM projects WHERE number = %(project_number)s FOR NO KEY UPDATE
+
+-- name: count_project
+UPDATE projects
+SET live_items = live_items + %(items)s,
+    live_words = greatest(0, live_words + %(words)s),
+    live_vectors = live_vectors + %(vectors)s
+WHERE number = %(project_number)s
+
+-- name: active_model
+SELECT number, model_id, revision, pooling FROM embedding_models WHERE active
+
+-- name: add_model
+INSERT INTO embedding_models (model_id, revision, pooling, active)
+VALUES (%(model_id)s, %(revision)s, %(pooling)s, true)
+ON CONFLICT DO NOTHING
+
+-- name: add_item
+INSERT INTO memory_items (
+    id, project_id, project_number, category, title, content, tags, status,
+    created_at, updated_at, language, field_words, extra_words
+)
+VALUES (
+    %(id)s, %(project_id)s, %(project_number)s, %(category)s, %(title)s, %(content)s, %(tags)s,
+    %(status)s, %(now)s, %(now)s, %(language)s::regconfig, %(field_words)s, %(extra_words)s
+)
+RETURNING number
+
+-- name: add_requirement_fields
+INSERT INTO requirement_memory_items (memory_item_id, statement, context)
+VALUES (%(id)s, %(statement)s, %(context)s)
+ON CONFLICT (memory_item_id) DO UPDATE
+SET statement = excluded.statement, context = excluded.context
+
+-- name: add_location_fields
+INSERT INTO location_memory_items (memory_item_id, item_name, place)
+VALUES (%(id)s, %(item_name)s, %(place)s)
+ON CONFLICT (memory_item_id) DO UPDATE
+SET item_name = excluded.item_name, place = excluded.place
+
+-- name: add_todo_fields
+INSERT INTO todo_memory_items (memory_item_id, task, priority)
+VALUES (%(id)s, %(task)s, %(priority)s)
+ON CONFLICT (memory_item_id) DO UPDATE
+SET task = excluded.task, priority = excluded.priority
+
+-- name: add_note_fields
+INSERT INTO note_memory_items (memory_item_id, subject, body)
+VALUES (%(id)s, %(subject)s, %(body)s)
+ON CONFLICT (memory_item_id) DO UPDATE
+SET subject = excluded.subject, body = excluded.body
+
+-- name: add_vector
+INSERT INTO memory_item_embeddings (
+    id, memory_item_id, item_number, project_number, position, "window", live, embedding_model,
+    start_offset, end_offset, label, text, embedding, created_at, updated_at
+)
+VALUES (
+    %(embedding_id)s, %(id)s, %(item_number)s, %(project_number)s, %(position)s, %(window)s, true,
+    %(model)s, %(start)s, %(end)s, %(label)s, %(text)s, %(vector)s, %(created_at)s, %(now)s
+)
+
+-- name: remove_vectors
+DELETE FROM memory_item_embeddings
+WHERE item_number = %(item_number)s AND position = %(position)s
+
+-- name: close_gap
+UPDATE memory_item_embeddings
+SET position = position - 1, updated_at = %(now)s
+WHERE item_number = %(item_number)s AND position = %(position)s
+
+-- name: relabel
+UPDATE memory_item_embeddings SET label = %(label)s, updated_at = %(now)s
+WHERE item_number = %(item_number)s AND position = %(position)s
+
+-- name: add_postings
+-- A title counts twice, a category's own fields half; the items' lengths are counted the same way.
+WITH weighed AS (
+    SELECT m.project_number, m.number, w.lexeme,
+        (SELECT sum(CASE weight WHEN 'A' THEN 2.0 WHEN 'D' THEN 0.5 ELSE 1.0 END)
+         FROM unnest(w.weights) AS weight)::real AS frequency
+    FROM memory_items AS m CROSS JOIN LATERAL unnest(m.search_vector) AS w
+    WHERE m.number = ANY(%(item_numbers)s)
+), measured AS (
+    SELECT project_number, number, lexeme, frequency,
+        sum(frequency) OVER (PARTITION BY number) AS length
+    FROM weighed
+), added AS (
+    INSERT INTO memory_item_terms (term, project_number, item_number, frequency, length)
+    SELECT lexeme, project_number, number, frequency, length FROM measured
+    RETURNING frequency
+)
+SELECT coalesce(sum(frequency), 0)::float8 AS words FROM added
+
+-- name: remove_postings
+WITH removed AS (
+    DELETE FROM memory_item_terms AS t
+    USING memory_items AS m, unnest(tsvector_to_array(m.search_vector)) AS w (lexeme)
+    WHERE m.number = %(item_number)s AND t.term = w.lexeme
+      AND t.project_number = m.project_number AND t.item_number = m.number
+    RETURNING t.frequency
+)
+SELECT coalesce(sum(frequency), 0)::float8 AS words FROM removed
+
+-- name: lock_item
+SELECT number, project_number, version, status, deleted_at FROM memory_items
+WHERE id = %(id)s FOR UPDATE
+
+-- name: change_item
+UPDATE memory_items
+SET title = %(title)s, content = %(content)s, tags = %(tags)s, updated_at = %(now)s,
+    version = version + 1, field_words = %(field_words)s, extra_words = %(extra_words)s
+WHERE id = %(id)s
+
+-- name: touch_item
+UPDATE memory_items SET updated_at = %(now)s, version = version + 1 WHERE id = %(id)s
+
+-- name: set_status
+UPDATE memory_items SET status = %(status)s, updated_at = %(now)s, version = version + 1
+WHERE id = %(id)s
+
+-- name: delete_item
+UPDATE memory_items
+SET status_before_deletion = status, status = 'deleted', deleted_at = %(now)s,
+    updated_at = %(now)s, version = version + 1
+WHERE id = %(id)s
+
+-- name: restore_item
+UPDATE memory_items
+SET status = status_before_deletion, status_before_deletion = NULL, deleted_at = NULL,
+    updated_at = %(now)s, version = version + 1
+WHERE id = %(id)s
+
+-- name: set_live
+WITH changed AS (
+    UPDATE memory_item_embeddings SET live = %(live)s
+    WHERE item_number = %(item_number)s RETURNING 1
+)
+SELECT count(*) AS vectors FROM changed
+
+-- name: count_vectors
+SELECT count(*) AS vectors FROM memory_item_embeddings WHERE item_number = %(item_number)s
+
+-- name: get_items
+SELECT m.number, m.id, m.project_id, m.project_number, p.slug AS project, m.category, m.title,
+    m.content, m.tags, m.status, m.version, m.created_at, m.updated_at, m.deleted_at,
+    coalesce(to_jsonb(r), to_jsonb(l), to_jsonb(t), to_jsonb(n)) AS fields
+FROM memory_items AS m
+JOIN projects AS p ON p.number = m.project_number
+LEFT JOIN requirement_memory_items AS r ON r.memory_item_id = m.id
+LEFT JOIN location_memory_items AS l ON l.memory_item_id = m.id
+LEFT JOIN todo_memory_items AS t ON t.memory_item_id = m.id
+LEFT JOIN note_memory_items AS n ON n.memory_item_id = m.id
+WHERE m.id = ANY(%(ids)s) AND (%(allowed)s::text[] IS NULL OR p.slug = ANY(%(allowed)s))
+ORDER BY m.id
+
+-- name: list_embeddings
+SELECT memory_item_id, position, label, text FROM memory_item_embeddings
+WHERE memory_item_id = ANY(%(ids)s) AND "window" = 0
+ORDER BY memory_item_id, position
+
+-- name: list_items
+SELECT m.id, m.created_at
+FROM memory_items AS m
+WHERE m.project_number = %(project_number)s
+  AND (%(include_deleted)s OR m.deleted_at IS NULL)
+  AND (cardinality(%(categories)s::text[]) = 0 OR m.category = ANY(%(categories)s))
+  AND (cardinality(%(statuses)s::text[]) = 0 OR m.status = ANY(%(statuses)s))
+  AND (cardinality(%(tags)s::text[]) = 0
+       OR (NOT %(any_tag)s AND m.tags @> %(tags)s) OR (%(any_tag)s AND m.tags && %(tags)s))
+  AND (%(created_from)s::timestamptz IS NULL OR m.created_at >= %(created_from)s)
+  AND (%(created_before)s::timestamptz IS NULL OR m.created_at < %(created_before)s)
+  AND (%(updated_from)s::timestamptz IS NULL OR m.updated_at >= %(updated_from)s)
+  AND (%(updated_before)s::timestamptz IS NULL OR m.updated_at < %(updated_before)s)
+  AND (%(after_id)s::uuid IS NULL OR (m.created_at, m.id) > (%(after_time)s, %(after_id)s))
+ORDER BY m.created_at, m.id
+LIMIT %(limit)s
+
+-- name: filtered_items
+SELECT coalesce(array_agg(m.number), '{}') AS numbers
+FROM memory_items AS m
+WHERE m.project_number = ANY(%(projects)s) AND m.deleted_at IS NULL
+  AND (cardinality(%(categories)s::text[]) = 0 OR m.category = ANY(%(categories)s))
+  AND (cardinality(%(statuses)s::text[]) = 0 OR m.status = ANY(%(statuses)s))
+  AND (cardinality(%(tags)s::text[]) = 0
+       OR (NOT %(any_tag)s AND m.tags @> %(tags)s) OR (%(any_tag)s AND m.tags && %(tags)s))
+  AND (%(required)s = '' OR m.search_vector @@ %(required)s::tsquery)
+  AND (%(excluded)s = '' OR NOT m.search_vector @@ %(excluded)s::tsquery)
+
+-- name: phrase_queries
+SELECT coalesce((
+    SELECT string_agg(q.phrase::text, ' & ')
+    FROM (SELECT phraseto_tsquery(%(language)s::regconfig, p) AS phrase
+          FROM unnest(%(required)s::text[]) AS p) AS q WHERE numnode(q.phrase) > 0), '') AS required,
+  coalesce((
+    SELECT string_agg(q.phrase::text, ' | ')
+    FROM (SELECT phraseto_tsquery(%(language)s::regconfig, p) AS phrase
+          FROM unnest(%(excluded)s::text[]) AS p) AS q WHERE numnode(q.phrase) > 0), '') AS excluded
+
+-- name: filter_values_seen
+SELECT
+  coalesce(array_agg(DISTINCT m.category) FILTER (WHERE m.category = ANY(%(categories)s)), '{}') AS categories,
+  coalesce(array_agg(DISTINCT m.status) FILTER (WHERE m.status = ANY(%(statuses)s)), '{}') AS statuses,
+  ARRAY(SELECT w FROM unnest(%(tags)s::text[]) AS w WHERE EXISTS (
+      SELECT 1 FROM memory_items AS i
+      WHERE i.project_number = ANY(%(projects)s) AND i.deleted_at IS NULL AND i.tags @> ARRAY[w])) AS tags
+FROM memory_items AS m
+WHERE m.project_number = ANY(%(projects)s) AND m.deleted_at IS NULL
+
+-- name: find_by_words
+-- BM25 (k1 1.2, b .75) over postings. The rarest terms lead, as many as stay within the most
+-- postings; a term too common to lead only adds to the score of items that others brought.
+WITH asked AS MATERIALIZED (
+    SELECT q.number::int AS query, w.lexeme AS term
+    FROM unnest(%(texts)s::text[]) WITH ORDINALITY AS q (text, number)
+    CROSS JOIN LATERAL unnest(to_tsvector(%(language)s::regconfig, q.text)) AS w
+), counted AS MATERIALIZED (
+    SELECT a.term, (
+        SELECT count(*) FROM memory_item_terms AS t
+        WHERE t.term = a.term AND t.project_number = ANY(%(projects)s)
+    ) AS items
+    FROM (SELECT DISTINCT term FROM asked) AS a
+), weighed AS MATERIALIZED (
+    SELECT term, items,
+        ln(1 + (%(live_items)s - items + 0.5) / (items + 0.5))::float8 AS weight,
+        sum(items) OVER (ORDER BY items, term) <= %(most_postings)s
+            OR row_number() OVER (ORDER BY items, term) = 1 AS leads
+    FROM counted WHERE items > 0
+), matched AS MATERIALIZED (
+    SELECT a.query, t.project_number, t.item_number,
+        sum(w.weight * t.frequency * 2.2
+            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score
+    FROM weighed AS w
+    JOIN asked AS a USING (term)
+    JOIN memory_item_terms AS t ON t.term = w.term AND t.project_number = ANY(%(projects)s)
+    WHERE w.leads AND (%(items)s::int[] IS NULL OR t.item_number = ANY(%(items)s))
+    GROUP BY a.query, t.project_number, t.item_number
+), foremost AS MATERIALIZED (
+    SELECT query, project_number, item_number, score FROM matched
+    ORDER BY score DESC, item_number DESC
+    LIMIT %(most_items)s * 2
+), whole AS (
+    SELECT l.query, l.item_number, l.score + coalesce((
+        SELECT sum(w.weight * t.frequency * 2.2
+            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s)))
+        FROM weighed AS w
+        JOIN asked AS a ON a.term = w.term AND a.query = l.query
+        JOIN memory_item_terms AS t ON t.term = w.term
+            AND t.project_number = l.project_number AND t.item_number = l.item_number
+        WHERE NOT w.leads
+    ), 0) AS score
+    FROM foremost AS l
+), best AS (
+    SELECT item_number, max(whole.score / greatest(most.score, 1e-9)) AS part
+    FROM whole JOIN (
+        SELECT a.query, sum(w.weight * 2.2) AS score
+        FROM asked AS a JOIN weighed AS w USING (term) GROUP BY a.query
+    ) AS most USING (query)
+    GROUP BY item_number
+    ORDER BY part DESC, item_number DESC
+    LIMIT %(most_items)s
+)
+SELECT
+    (SELECT coalesce(array_agg(item_number ORDER BY part DESC, item_number DESC), '{}') FROM best) AS items,
+    (SELECT coalesce(array_agg(part ORDER BY part DESC, item_number DESC), '{}') FROM best) AS parts,
+    (SELECT coalesce(array_agg(a.query), '{}') FROM asked AS a JOIN weighed USING (term)) AS queries,
+    (SELECT coalesce(array_agg(a.term), '{}') FROM asked AS a JOIN weighed USING (term)) AS terms,
+    (SELECT coalesce(array_agg(w.weight), '{}') FROM asked AS a JOIN weighed AS w USING (term)) AS weights,
+    (SELECT count(*) FROM asked) AS asked_terms,
+    (SELECT count(*) > %(most_items)s FROM (SELECT 1 FROM matched LIMIT %(most_items)s + 1) AS m) AS cut,
+    ARRAY(SELECT w FROM unnest(%(words)s::text[]) AS w
+          WHERE length(to_tsvector(%(language)s::regconfig, w)) = 0) AS ignored
+
+-- name: find_exactly
+WITH scored AS MATERIALIZED (
+    SELECT item_number, max(greatest(
+        -(embedding <#> %(vector1)s::vector(384)), -(embedding <#> %(vector2)s::vector(384)),
+        -(embedding <#> %(vector3)s::vector(384)), -(embedding <#> %(vector4)s::vector(384))
+    )) AS similarity
+    FROM memory_item_embeddings
+    WHERE live AND project_number = ANY(%(projects)s)
+      AND (%(items)s::int[] IS NULL OR item_number = ANY(%(items)s))
+    GROUP BY item_number
+), nearest AS MATERIALIZED (
+    SELECT item_number, similarity FROM scored
+    ORDER BY similarity DESC, item_number DESC LIMIT %(most_items)s
+)
+SELECT item_number, similarity FROM nearest
+UNION
+SELECT item_number, similarity FROM scored WHERE item_number = ANY(%(text_items)s)
+
+-- name: find_nearest
+-- One arm a query vector: only ORDER BY … <#> a constant LIMIT n uses the index.
+WITH arms AS MATERIALIZED (
+    (SELECT item_number FROM memory_item_embeddings
+     WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
+     ORDER BY embedding::halfvec(384) <#> %(vector1)s::vector(384)::halfvec(384)
+     LIMIT %(most_vectors1)s)
+    UNION ALL
+    (SELECT item_number FROM memory_item_embeddings
+     WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
+     ORDER BY embedding::halfvec(384) <#> %(vector2)s::vector(384)::halfvec(384)
+     LIMIT %(most_vectors2)s)
+    UNION ALL
+    (SELECT item_number FROM memory_item_embeddings
+     WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
+     ORDER BY embedding::halfvec(384) <#> %(vector3)s::vector(384)::halfvec(384)
+     LIMIT %(most_vectors3)s)
+    UNION ALL
+    (SELECT item_number FROM memory_item_embeddings
+     WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
+     ORDER BY embedding::halfvec(384) <#> %(vector4)s::vector(384)::halfvec(384)
+     LIMIT %(most_vectors4)s)
+)
+SELECT item_number, max(greatest(
+    -(embedding <#> %(vector1)s::vector(384)), -(embedding <#> %(vector2)s::vector(384)),
+    -(embedding <#> %(vector3)s::vector(384)), -(embedding <#> %(vector4)s::vector(384))
+)) AS similarity
+FROM memory_item_embeddings
+WHERE live AND item_number = ANY(ARRAY(SELECT item_number FROM arms) || %(text_items)s::int[])
+GROUP BY item_number
+
+-- name: score_words
+SELECT s.item_number, max(s.score / greatest(most.score, 1e-9)) AS part
+FROM (
+    SELECT a.query, t.item_number, sum(a.weight * t.frequency * 2.2
+        / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score
+    FROM unnest(%(queries)s::int[], %(terms)s::text[], %(weights)s::float8[]) AS a (query, term, weight)
+    JOIN memory_item_terms AS t ON t.term = a.term
+        AND t.project_number = ANY(%(projects)s) AND t.item_number = ANY(%(items)s)
+    GROUP BY a.query, t.item_number
+) AS s
+JOIN (
+    SELECT a.query, sum(a.weight * 2.2) AS score
+    FROM unnest(%(queries)s::int[], %(weights)s::float8[]) AS a (query, weight) GROUP BY a.query
+) AS most USING (query)
+GROUP BY s.item_number
+
+-- name: tie_breakers
+SELECT number, id, updated_at FROM memory_items
+WHERE number = ANY(%(numbers)s) AND deleted_at IS NULL
+
+-- name: get_hits
+SELECT m.number, m.id, m.project_id, m.project_number, p.slug AS project, m.category, m.title,
+    CASE WHEN %(most_characters)s < 0 THEN m.content ELSE left(m.content, %(most_characters)s) END AS content,
+    length(m.content) AS content_length,
+    m.tags, m.status, m.version, m.created_at, m.updated_at, m.deleted_at,
+    coalesce(to_jsonb(r), to_jsonb(l), to_jsonb(t), to_jsonb(n)) AS fields,
+    b.query, b.position, b.label, b.snippet
+FROM memory_items AS m
+JOIN projects AS p ON p.number = m.project_number
+LEFT JOIN requirement_memory_items AS r ON r.memory_item_id = m.id
+LEFT JOIN location_memory_items AS l ON l.memory_item_id = m.id
+LEFT JOIN todo_memory_items AS t ON t.memory_item_id = m.id
+LEFT JOIN note_memory_items AS n ON n.memory_item_id = m.id
+LEFT JOIN LATERAL (
+    SELECT v.number AS query, e.position, e.label, (
+        SELECT substr(whole.text, e.start_offset + 1, least(e.end_offset - e.start_offset, %(snippet_room)s))
+        FROM memory_item_embeddings AS whole
+        WHERE whole.item_number = e.item_number AND whole.position = e.position AND whole."window" = 0
+    ) AS snippet
+    FROM memory_item_embeddings AS e
+    CROSS JOIN (VALUES
+        (1, %(vector1)s::vector(384)), (2, %(vector2)s::vector(384)),
+        (3, %(vector3)s::vector(384)), (4, %(vector4)s::vector(384))
+    ) AS v (number, vector)
+    WHERE e.item_number = m.number AND v.vector IS NOT NULL
+    ORDER BY e.embedding <#> v.vector, v.number, e.position, e."window"
+    LIMIT 1
+) AS b ON true
+WHERE m.number = ANY(%(numbers)s) AND m.deleted_at IS NULL
