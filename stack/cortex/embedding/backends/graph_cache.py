@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 Precision = Literal["fp32", "int8"]
 
-EXPORTER = "1"
+EXPORTER = "2"
 """Raise it whenever the graph written from the same weights changes."""
 
 _DEADLINE_S = 600
@@ -62,9 +62,7 @@ def graph_of(source: Path, cache: Path, precision: Precision) -> Path:
 
 def _export(source: Path, target: Path, precision: Precision) -> None:
     command = [sys.executable, "-m", __name__, str(source), str(target), precision]
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=_DEADLINE_S
-    )
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_DEADLINE_S)
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
         raise Misconfigured(f"{source} could not be exported to ONNX: {reason[0]}")

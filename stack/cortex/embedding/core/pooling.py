@@ -1,0 +1,40 @@
+"""From the hidden states of a batch to one vector for each text."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cortex.embedding.records import Floats, Pooling
+
+TINY = np.float32(1e-12)
+
+
+def pool(states: Floats, lengths: Sequence[int], pooling: Pooling) -> Floats:
+    """One vector a text from (texts, tokens, width) states, of which `lengths` are not padding."""
+    if pooling == "cls":
+        return np.ascontiguousarray(states[:, 0])
+    pooled = np.empty((len(lengths), states.shape[2]), np.float32)
+    for place, length in enumerate(lengths):
+        own = states[place, :length]
+        if pooling == "mean":
+            np.add.reduce(own, axis=0, out=pooled[place])
+            pooled[place] /= length
+        elif pooling == "max":
+            np.maximum.reduce(own, axis=0, out=pooled[place])
+        else:
+            pooled[place] = own[-1]
+    return pooled
+
+
+def shape(vectors: Floats, dimensions: int | None, *, normalize: bool) -> Floats:
+    """The first `dimensions` of each vector, then at unit length if `normalize`."""
+    cut = vectors if dimensions is None else np.ascontiguousarray(vectors[:, :dimensions])
+    if not normalize:
+        return cut
+    lengths = np.sqrt(np.einsum("ij,ij->i", cut, cut))[:, None]
+    return np.asarray(cut / np.maximum(lengths, TINY), np.float32)
+
+
+def similarities(vectors: Floats) -> list[float]:
+    """Cosine of the first vector with each of the others; all are of unit length."""
+    return [float(value) for value in vectors[1:] @ vectors[0]]
