@@ -21,7 +21,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 SEED = 1729
 
 
-class _Ended(Exception):  # noqa: N818 - not a mistake: how a command hands over its verdict
+class _Ended(Exception):
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.line)
         self.verdict = verdict

@@ -14,25 +14,25 @@ class HarnessError(Exception):
     exit_code = 4
 
 
-class UsageMistake(HarnessError):  # noqa: N818 - named for what happened, as all our errors are
+class UsageMistake(HarnessError):
     """The command, a settings file or an eval set is wrong; nothing was measured."""
 
     exit_code = 2
 
 
-class NotComparable(HarnessError):  # noqa: N818 - named for what happened, as all our errors are
+class NotComparable(HarnessError):
     """Two things that were to be compared come from other data, another model or schema."""
 
     exit_code = 3
 
 
-class StackFailed(HarnessError):  # noqa: N818 - named for what happened, as all our errors are
+class StackFailed(HarnessError):
     """The stack did not start, or stopped answering."""
 
     exit_code = 4
 
 
-class NothingCollected(HarnessError):  # noqa: N818 - named for what happened, as all our errors are
+class NothingCollected(HarnessError):
     """A suite had nothing to measure."""
 
     exit_code = 5

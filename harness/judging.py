@@ -17,6 +17,9 @@ def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) 
     records = results.read(folder.path)
     path = baselines.path_of(evals, run.profile)
     baseline = baselines.read(path)
+    if baseline is not None:
+        # What the report compares with stays with the run, whatever is accepted later.
+        folder.write("baseline.json", path.read_text(encoding="utf-8"))
     evidence = Evidence(
         records=records,
         profile=run.profile,

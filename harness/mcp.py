@@ -15,11 +15,11 @@ _META = {
 }
 
 
-class ToolRefused(Exception):  # noqa: N818 - named for what happened
+class ToolRefused(Exception):
     """The tool answered with an error; the message is the tool's own."""
 
 
-class BadAnswer(Exception):  # noqa: N818 - named for what happened
+class BadAnswer(Exception):
     """The server answered with something that is not a tool result."""
 
 

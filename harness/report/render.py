@@ -1,11 +1,95 @@
-"""Renders the report."""
+"""Fills the templates; the one script is inline and named by its hash in the page's own policy."""
 
+import base64
+import hashlib
 from pathlib import Path
 
+import jinja2
+
+from harness.report import load_view, relevance_view
+from harness.report.charts import path
 from harness.results import Records
-from harness.runs import RunRecord
+from harness.runs import GateRecord, RunRecord
+from harness.verdicts import Outcome, Standing
+
+TEMPLATES = Path(__file__).parent / "templates"
+LISTED = 60
+CUT_CHARS = 700
+
+SIGNS: dict[Standing, tuple[str, str]] = {
+    "held": ("✓", "held"),
+    "fell": ("✗", "fell"),
+    "inconclusive": ("?", "open"),
+    "not-comparable": ("?", "not comparable"),
+    "missing": ("!", "missing"),
+    "not-applicable": ("–", "not applicable"),
+}
+TONES: dict[Standing, str] = {
+    "held": "good",
+    "fell": "bad",
+    "inconclusive": "open",
+    "not-comparable": "open",
+    "missing": "bad",
+    "not-applicable": "off",
+}
+WORDS = {
+    Outcome.PASS: ("✓", "good", "Release may go"),
+    Outcome.FAIL: ("✗", "bad", "Release is held back"),
+    Outcome.USAGE: ("!", "bad", "Not measured"),
+    Outcome.INCONCLUSIVE: ("?", "open", "Not decided"),
+    Outcome.BROKEN: ("!", "bad", "Not measured"),
+    Outcome.EMPTY: ("!", "bad", "Nothing measured"),
+}
 
 
 def render(run_folder: Path, run: RunRecord, records: Records) -> str:
-    """The report of a run."""
-    return "<!doctype html>"
+    """The report of a run as one page of HTML."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cut"] = _cut
+    environment.filters["path"] = path
+    environment.filters["ms"] = _ms
+    script = environment.get_template("report.js").render()
+    verdict = run.concluded()
+    sign, tone, headline = WORDS[verdict.outcome]
+    return environment.get_template("report.html.j2").render(
+        run=run,
+        verdict=verdict,
+        sign=sign,
+        tone=tone,
+        headline=headline,
+        gates=sorted(run.gates, key=_worst_first),
+        fallen=[gate for gate in run.gates if gate.standing == "fell"],
+        signs=SIGNS,
+        tones=TONES,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        relevance=relevance_view.view(run_folder, run, records),
+        load=load_view.view(run_folder, records),
+        cases=records.cases,
+        failed_cases=[case for case in records.cases if case.outcome in ("failed", "error")],
+        skipped_cases=[case for case in records.cases if case.outcome == "skipped"],
+        failures=records.failures,
+        listed=LISTED,
+    )
+
+
+def _worst_first(gate: GateRecord) -> int:
+    return ["fell", "missing", "not-comparable", "inconclusive", "held", "not-applicable"].index(
+        gate.standing
+    )
+
+
+def _cut(text: str, length: int = CUT_CHARS) -> str:
+    return text if len(text) <= length else f"{text[:length]} … ({len(text)} characters)"
+
+
+def _ms(value: float | None) -> str:
+    """A duration in ms with as many digits as it deserves."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

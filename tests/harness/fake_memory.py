@@ -28,7 +28,7 @@ FAULT = os.environ.get("CORTEX_FAKE_FAULT", "")
 NOTHING_BELOW = 0.2
 
 
-class Refused(Exception):  # noqa: N818 - named as our own errors are
+class Refused(Exception):
     """A tool error."""
 
 
