@@ -42,7 +42,7 @@ def _layout(state_dir: Path, name: str) -> StackLayout:
 @_stack_options
 @click.option("--runtime", type=click.Choice(["native"]), default="native", help="How to run.")
 @click.option("--profile", type=click.Choice(["memory"]), default="memory", help="What to run.")
-@click.option("--port-offset", type=click.IntRange(0, 50000), default=0, help="Shift every port.")
+@click.option("--port-offset", type=click.IntRange(0, 60000), default=0, help="Shift every port.")
 @click.option("--free-ports", is_flag=True, help="Take any free ports.")
 @click.option("--fast", is_flag=True, help="Postgres without durability, for tests.")
 @click.option("--wait", is_flag=True, help="Return when all is ready, or say what failed.")

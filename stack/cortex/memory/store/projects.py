@@ -1,6 +1,6 @@
 """Projects, and the embedding model their vectors were made with."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from cortex.memory.records import Model, Project
 from cortex.memory.store.connection import Database, run
 from cortex.shared.errors import Conflict
 
-Slugs = Sequence[str] | None
+Slugs = Collection[str] | None
 """The projects a caller may see; None means all."""
 
 

@@ -1,0 +1,47 @@
+"""What a text is also found by."""
+
+import time
+
+import pytest
+
+from cortex.memory.core.words import MOST_WORDS, extra_words, unaccented
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ABC-1234", {"abc", "1234", "abc1234"}),
+        ("src/app/main.py", {"src", "app", "main", "py"}),
+        ("fooBar_baz", {"foo", "bar", "baz", "foobar"}),
+        ("HTTPServerError", {"http", "server", "error"}),
+        ("数据库迁移计划", {"迁移", "计", "据库"}),
+        ("café", {"cafe"}),
+        ("Straße", {"strasse"}),
+        ("Ünïcode_naïve", {"unicode", "naive"}),
+        ("10,000", {"10000"}),
+        ("e-mail", {"email"}),
+        ("user@example.org", {"user", "example", "org"}),
+    ],
+)
+def test_the_parts_of_a_compound_are_found(text: str, found: set[str]) -> None:
+    assert found <= set(extra_words(text))
+
+
+@pytest.mark.parametrize("text", ["", "plain words of a sentence", "…!?", "🎉"])
+def test_plain_text_needs_no_extra_words(text: str) -> None:
+    assert extra_words(text) == []
+
+
+def test_extra_words_are_bounded_whatever_is_sent() -> None:
+    attack = "a-1_" * 50_000
+
+    started = time.process_time()
+    words = extra_words(attack) + extra_words("漢" * 100_000)
+
+    assert len(words) <= 2 * MOST_WORDS
+    assert time.process_time() - started < 20
+
+
+def test_other_scripts_keep_their_marks() -> None:
+    assert unaccented("plain") == "plain"
+    assert unaccented("Łódź") == "Lodz"

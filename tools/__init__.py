@@ -1,0 +1,1 @@
+"""What the repository needs to be kept, and never ships."""
