@@ -177,7 +177,11 @@ def migrate() -> str:
     """Apply the migrations; says where the schema stands. Safe when several do it at once."""
     settings = Settings.read()
     assert isinstance(settings, Settings)
-    url = settings.database_url.get_secret_value()
+    return migrate_database(settings.database_url.get_secret_value())
+
+
+def migrate_database(url: str) -> str:
+    """Bring one database's schema to this version."""
     config = Config()
     folder = resources.files("cortex.memory").joinpath("migrations")
     config.set_main_option("script_location", str(folder).replace("%", "%%"))

@@ -179,8 +179,7 @@ class Search:
         return found
 
     async def _answer(self, wish: SearchWish, scope: Scope, ranked: _Ranked) -> Found:
-        wordless = ranked.words is not None and ranked.words.asked_terms == 0
-        relevant = wordless or any(is_relevant(one.similarity, one.text) for one in ranked.order)
+        relevant = _is_relevant(ranked)
         shown = [one for one in ranked.order if one.score >= wish.min_score] if relevant else []
         hidden = len(ranked.order) - len(shown) if relevant else 0
         top = shown[: wish.limit]
@@ -239,6 +238,14 @@ class Search:
             if value not in there
         ]
         return notes or ["each filter value occurs here, but no memory item matches all of them"]
+
+
+def _is_relevant(ranked: _Ranked) -> bool:
+    if ranked.words is not None and ranked.words.asked_terms == 0:
+        return True
+    known = [one.similarity for one in ranked.order if one.similarity is not None]
+    covered = ranked.words.covered if ranked.words is not None else 0.0
+    return bool(ranked.order) and is_relevant(max(known, default=None), covered)
 
 
 def _scope_of(projects: Sequence[Project], *, every: bool) -> Scope:

@@ -19,7 +19,9 @@ _CJK = (
     "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _CJK_RUN = re.compile(f"[{_CJK}]+")
-_COMPOUND = re.compile(r"\d{1,3}(?:,\d{3})+|[^\W_]+(?:[_\-./\\:@#+~&=?%]+[^\W_]+)+|[^\W_]+", re.UNICODE)
+_COMPOUND = re.compile(
+    r"\d{1,3}(?:,\d{3})+|[^\W_]+(?:[_\-./\\:@#+~&=?%]+[^\W_]+)+|[^\W_]+", re.UNICODE
+)
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+", re.UNICODE)
 _HYPHENATED = re.compile(r"[A-Za-z]+(?:-[A-Za-z]+)+")
 _SPLIT = re.compile(r"[_\-./\\:@#+~&=?%]+")

@@ -75,25 +75,28 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Text = Annotated[str, AfterValidator(_storable)]
 SaidText = Annotated[str, AfterValidator(_said)]
 ItemId = Annotated[UUID, BeforeValidator(_as_id), Field(description="Id of a memory item.")]
 Moment = Annotated[AwareDatetime, BeforeValidator(_as_time)]
 Reference = Annotated[
-    SaidText, Field(max_length=NAME_LIMIT, description="Slug or id of a project.")
+    str, Field(max_length=NAME_LIMIT, description="Slug or id of a project."), AfterValidator(_said)
 ]
-Title = Annotated[SaidText, Field(max_length=TITLE_LIMIT, description="A short, telling title.")]
+Title = Annotated[
+    str, Field(max_length=TITLE_LIMIT, description="A short, telling title."), AfterValidator(_said)
+]
 Content = Annotated[
-    SaidText, Field(max_length=CONTENT_LIMIT, description="The canonical text; may be long.")
+    str,
+    Field(max_length=CONTENT_LIMIT, description="The canonical text; may be long."),
+    AfterValidator(_said),
 ]
-Tag = Annotated[SaidText, Field(max_length=TAG_LIMIT)]
+Tag = Annotated[str, Field(max_length=TAG_LIMIT), AfterValidator(_said)]
 Tags = Annotated[list[Tag], Field(max_length=TAGS_LIMIT, description="Free tags.")]
 Status = Annotated[
     str,
-    AfterValidator(_not_deleted),
     Field(max_length=STATUS_LIMIT, description="Free text, as 'active', 'open', 'done'."),
+    AfterValidator(_not_deleted),
 ]
-Own = Annotated[SaidText, Field(max_length=FIELD_LIMIT)]
+Own = Annotated[str, Field(max_length=FIELD_LIMIT), AfterValidator(_said)]
 Priority = Literal["low", "normal", "high", "urgent"]
 Slug = Annotated[
     str,
@@ -133,7 +136,9 @@ class GetProject(Input):
 class CreateProject(Input):
     """A new project; the slug is made of the name where none is given."""
 
-    name: Annotated[SaidText, Field(max_length=NAME_LIMIT, description="The project's name.")]
+    name: Annotated[
+        str, Field(max_length=NAME_LIMIT, description="The project's name."), AfterValidator(_said)
+    ]
     slug: Slug | None = None
 
 
@@ -141,17 +146,23 @@ class UpdateProject(Input):
     """Rename a project or change its slug."""
 
     project: Reference
-    name: Annotated[SaidText, Field(max_length=NAME_LIMIT, description="New name.")] | None = None
+    name: (
+        Annotated[str, Field(max_length=NAME_LIMIT, description="New name."), AfterValidator(_said)]
+        | None
+    ) = None
     slug: Slug | None = None
 
 
 class AdditionalEmbedding(Input):
     """A further text an item is found by; the item's own text stays as it is."""
 
-    label: Annotated[SaidText, Field(max_length=LABEL_LIMIT, description="What this text is.")]
+    label: Annotated[
+        str, Field(max_length=LABEL_LIMIT, description="What this text is."), AfterValidator(_said)
+    ]
     text: Annotated[
-        SaidText,
+        str,
         Field(max_length=EMBEDDING_LIMIT, description="Words someone looking for it would use."),
+        AfterValidator(_said),
     ]
 
 
@@ -245,7 +256,7 @@ class ListItems(Input):
     updated_before: Moment | None = Field(default=None, description="Updated before.")
     include_deleted: bool = Field(default=False, description="Deleted items too.")
     limit: int = Field(default=50, ge=1, le=200, description="Most items in this page.")
-    cursor: Annotated[Text, Field(max_length=200)] | None = Field(
+    cursor: Annotated[str, Field(max_length=200), AfterValidator(_storable)] | None = Field(
         default=None, description="`nextCursor` of the page before."
     )
 
@@ -292,8 +303,8 @@ class UpdateEmbedding(Input):
 
     id: ItemId
     position: Position
-    label: Annotated[SaidText, Field(max_length=LABEL_LIMIT)] | None = None
-    text: Annotated[SaidText, Field(max_length=EMBEDDING_LIMIT)] | None = None
+    label: Annotated[str, Field(max_length=LABEL_LIMIT), AfterValidator(_said)] | None = None
+    text: Annotated[str, Field(max_length=EMBEDDING_LIMIT), AfterValidator(_said)] | None = None
     expected_version: Version | None = None
 
 
@@ -308,7 +319,7 @@ class RemoveEmbedding(Input):
 class FindItems(Input):
     """Search by words and by meaning. Give `project`, or `searchAllProjects: true`."""
 
-    queries: list[Annotated[SaidText, Field(max_length=QUERY_LIMIT)]] = Field(
+    queries: list[Annotated[str, Field(max_length=QUERY_LIMIT), AfterValidator(_said)]] = Field(
         min_length=1, max_length=4, description="One to four ways to ask for the same thing."
     )
     project: Reference | None = None

@@ -32,9 +32,17 @@ def _fault(fault: Any, model: type[BaseModel]) -> str:
     if kind == "string_too_long":
         given = len(fault["input"])
         return f"{where}: has {given} characters; at most {fault['ctx']['max_length']}"
+    if kind in ("too_short", "too_long"):
+        return f"{where}: has {fault['ctx']['actual_length']}; {_bounds(fault['ctx'])}"
     if kind == "string_pattern_mismatch":
         return f"{where}: {_shown(fault['input'])} has other characters than a-z, 0-9 and '-'"
     return f"{where}: {message[0].lower()}{message[1:]}, not {_shown(fault['input'])}"
+
+
+def _bounds(context: Any) -> str:
+    if "max_length" in context:
+        return f"at most {context['max_length']}"
+    return f"at least {context['min_length']}"
 
 
 def _nearest(name: str, model: type[BaseModel]) -> str:

@@ -261,36 +261,40 @@ WITH asked AS MATERIALIZED (
     SELECT term, items,
         ln(1 + (%(live_items)s - items + 0.5) / (items + 0.5))::float8 AS weight,
         sum(items) OVER (ORDER BY items, term) <= %(most_postings)s
-            OR row_number() OVER (ORDER BY items, term) = 1 AS leads
-    FROM counted WHERE items > 0
+            OR row_number() OVER (PARTITION BY items > 0 ORDER BY items, term) = 1 AS leads
+    FROM counted
 ), matched AS MATERIALIZED (
     SELECT a.query, t.project_number, t.item_number,
         sum(w.weight * t.frequency * 2.2
-            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score
+            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score,
+        sum(w.weight) AS covered
     FROM weighed AS w
     JOIN asked AS a USING (term)
     JOIN memory_item_terms AS t ON t.term = w.term AND t.project_number = ANY(%(projects)s)
     WHERE w.leads AND (%(items)s::int[] IS NULL OR t.item_number = ANY(%(items)s))
     GROUP BY a.query, t.project_number, t.item_number
 ), foremost AS MATERIALIZED (
-    SELECT query, project_number, item_number, score FROM matched
+    SELECT query, project_number, item_number, score, covered FROM matched
     ORDER BY score DESC, item_number DESC
     LIMIT %(most_items)s * 2
 ), whole AS (
-    SELECT l.query, l.item_number, l.score + coalesce((
-        SELECT sum(w.weight * t.frequency * 2.2
-            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s)))
+    SELECT l.query, l.item_number, l.score + coalesce(c.score, 0) AS score,
+        l.covered + coalesce(c.covered, 0) AS covered
+    FROM foremost AS l
+    LEFT JOIN LATERAL (
+        SELECT sum(w.weight) AS covered, sum(w.weight * t.frequency * 2.2
+            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score
         FROM weighed AS w
         JOIN asked AS a ON a.term = w.term AND a.query = l.query
         JOIN memory_item_terms AS t ON t.term = w.term
             AND t.project_number = l.project_number AND t.item_number = l.item_number
         WHERE NOT w.leads
-    ), 0) AS score
-    FROM foremost AS l
+    ) AS c ON true
 ), best AS (
-    SELECT item_number, max(whole.score / greatest(most.score, 1e-9)) AS part
+    SELECT item_number, max(whole.score / greatest(most.weight * 2.2, 1e-9)) AS part,
+        max(whole.covered / greatest(most.weight, 1e-9)) AS covered
     FROM whole JOIN (
-        SELECT a.query, sum(w.weight * 2.2) AS score
+        SELECT a.query, sum(w.weight) AS weight
         FROM asked AS a JOIN weighed AS w USING (term) GROUP BY a.query
     ) AS most USING (query)
     GROUP BY item_number
@@ -303,6 +307,7 @@ SELECT
     (SELECT coalesce(array_agg(a.query), '{}') FROM asked AS a JOIN weighed USING (term)) AS queries,
     (SELECT coalesce(array_agg(a.term), '{}') FROM asked AS a JOIN weighed USING (term)) AS terms,
     (SELECT coalesce(array_agg(w.weight), '{}') FROM asked AS a JOIN weighed AS w USING (term)) AS weights,
+    (SELECT coalesce(max(covered), 0) FROM best) AS covered,
     (SELECT count(*) FROM asked) AS asked_terms,
     (SELECT count(*) > %(most_items)s FROM (SELECT 1 FROM matched LIMIT %(most_items)s + 1) AS m) AS cut,
     ARRAY(SELECT w FROM unnest(%(words)s::text[]) AS w

@@ -30,13 +30,17 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordsFound:
-    """The text arm's answer: best items first, `parts` in 0–1, and the terms it ranked by."""
+    """The text arm's answer: best items first, `parts` in 0–1, and the terms it ranked by.
+
+    `covered` is the largest share of a query's words, weighed by rarity, that one item holds.
+    """
 
     items: Sequence[int]
     parts: Sequence[float]
     queries: Sequence[int]
     terms: Sequence[str]
     weights: Sequence[float]
+    covered: float
     asked_terms: int
     cut: bool
     ignored: Sequence[str]
