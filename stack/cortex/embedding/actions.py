@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-
 from cortex.contracts.embedding import ErrorKind
 from cortex.embedding.core.parsing import (
     DecodeRequest,
@@ -20,7 +18,7 @@ from cortex.embedding.core.parsing import (
     Texts,
     TokenizeRequest,
 )
-from cortex.embedding.core.pooling import shape, similarities
+from cortex.embedding.core.pooling import rows, shape, similarities
 from cortex.embedding.engine import Embedder, Reranker
 from cortex.embedding.intake import Intake
 from cortex.embedding.lanes import Lanes, Work
@@ -88,7 +86,7 @@ class EmbeddingService:
             self._check_dimensions(wish.dimensions)
             results, timings = await self._through(texts, wish, self._models.embedder.pooled)
             normalize = self._models.normalizes if wish.normalize is None else wish.normalize
-            vectors = shape(np.stack(results), wish.dimensions, normalize=normalize)
+            vectors = shape(rows(results), wish.dimensions, normalize=normalize)
             self._record(timings, began)
         return Embeddings(vectors, timings)
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from cortex.contracts.embedding import CHARACTERS_PER_TOKEN, ErrorKind
-from cortex.embedding.backends.tokenizing import Tokens, as_encoded
+from cortex.embedding.backends.tokenizing import Tokens
 from cortex.embedding.records import Encoded, Input, Refused, Token, Wish
 
 _PREFIX = "Input validation error: "
@@ -116,7 +116,7 @@ class Intake:
             self._check(given)
         elif not given:
             self._check("")
-        found = as_encoded(self._tokens.encode(given))
+        found = self._tokens.encode(given)
         if len(found.ids) <= self._tokens.max_tokens:
             return found
         if not cut:

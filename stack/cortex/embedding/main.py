@@ -1,5 +1,6 @@
 """Wires the embedding service and serves it; only here are all parts known."""
 
+import gc
 import logging
 import os
 import signal
@@ -141,7 +142,7 @@ def _graph(settings: Settings, files: ModelFiles) -> OnnxModel:
 def _warm(embedder: Embedder, max_tokens: int) -> int:
     """The width of the model's vectors, found by running a short and a full-length text."""
     for length in (3, max_tokens):
-        text = Encoded([1] * length, [0] * length)
+        text = Encoded([1] * length)
         vectors = np.stack(embedder.pooled([text]))
     return int(vectors.shape[1])
 
@@ -150,6 +151,9 @@ def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; open requests are finished first."""
     set_up_logs(settings.log_level)
     built = build(settings)
+    # What is loaded stays: the collector need not walk through it again and again.
+    gc.collect()
+    gc.freeze()
     config = uvicorn.Config(
         built.app,
         host=settings.host,

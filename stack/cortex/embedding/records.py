@@ -41,10 +41,10 @@ class ModelFiles:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One text as a model reads it."""
+    """One text as a model reads it; `type_ids` is None where all are nought."""
 
     ids: Sequence[int]
-    type_ids: Sequence[int]
+    type_ids: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

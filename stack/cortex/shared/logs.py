@@ -5,6 +5,7 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+_to_json = json.JSONEncoder(default=str, ensure_ascii=False).encode
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -20,11 +21,15 @@ class _JsonLine(logging.Formatter):
         line.update({k: v for k, v in vars(record).items() if k not in _STANDARD})
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        return _to_json(line)
 
 
 def set_up_logs(level: str = "info") -> None:
     """Send every logger's lines to stdout as JSON; call once, in `main`."""
+    # What no line shows need not be found out for each: threads, processes, tasks, source lines.
+    for name in ("logThreads", "logProcesses", "logMultiprocessing", "logAsyncioTasks"):
+        setattr(logging, name, False)
+    logging._srcfile = None
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_JsonLine())
     root = logging.getLogger()

@@ -33,14 +33,13 @@ class OnnxModel:
     def run(self, batch: Sequence[Encoded]) -> Floats:
         """What the graph gives for texts padded on the right to the longest of them."""
         longest = max(len(text.ids) for text in batch)
-        ids = np.zeros((len(batch), longest), np.int64)
-        mask = np.zeros_like(ids)
-        types = np.zeros_like(ids)
+        ids, mask, types = np.zeros((3, len(batch), longest), np.int64)
         for row, text in enumerate(batch):
             length = len(text.ids)
             ids[row, :length] = text.ids
             mask[row, :length] = 1
-            types[row, :length] = text.type_ids
+            if text.type_ids is not None:
+                types[row, :length] = text.type_ids
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         wanted = {name: array for name, array in feed.items() if name in self._inputs}
         answer: Floats = self._session.run([self._output], wanted)[0]

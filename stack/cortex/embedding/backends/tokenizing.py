@@ -19,23 +19,21 @@ class Tokens:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
-    def encode(self, given: Input) -> Any:
+    def encode(self, given: Input) -> Encoded:
         """The whole text with its special tokens; ids are read as the text they stand for."""
-        if isinstance(given, str):
-            return self._tokenizer.encode(given)
-        return self._tokenizer.encode(self.decode(given, False), add_special_tokens=False)
+        return Encoded(self._whole(given).ids)
 
     def cut(self, given: Input, left: bool) -> Encoded:
         """The text's last (`left`) or first tokens, as many as the model reads."""
         direction = "left" if left else "right"
         if not isinstance(given, str):
-            found = self.encode(given)
+            found = self._whole(given)
             found.truncate(self.max_tokens, direction=direction)
-            return as_encoded(found)
+            return Encoded(found.ids)
         bare = self._tokenizer.encode(given, add_special_tokens=False)
         room = self.max_tokens - self._tokenizer.num_special_tokens_to_add(False)
         bare.truncate(room, direction=direction)
-        return as_encoded(self._tokenizer.post_process(bare))
+        return Encoded(self._tokenizer.post_process(bare).ids)
 
     def encode_pair(self, first: str, second: str, cut: bool, left: bool) -> Encoded:
         """Two texts as one input; if `cut`, the longer loses tokens until both fit."""
@@ -45,7 +43,8 @@ class Tokens:
             lengths = longest_first([len(part) for part in parts], room)
             for part, length in zip(parts, lengths, strict=True):
                 part.truncate(length, direction="left" if left else "right")
-        return as_encoded(self._tokenizer.post_process(parts[0], parts[1]))
+        found = self._tokenizer.post_process(parts[0], parts[1])
+        return Encoded(found.ids, found.type_ids)
 
     def list_tokens(self, text: str, special: bool) -> list[Token]:
         """Every token of the text, uncut, with its byte offsets."""
@@ -63,15 +62,15 @@ class Tokens:
                 tokens.append(Token(number, text[start:stop], False, begin, end))
         return tokens
 
+    def _whole(self, given: Input) -> Any:
+        if isinstance(given, str):
+            return self._tokenizer.encode(given)
+        return self._tokenizer.encode(self.decode(given, False), add_special_tokens=False)
+
     def decode(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
         """The text that the ids stand for; ids outside the vocabulary vanish."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens)
         return text
-
-
-def as_encoded(found: Any) -> Encoded:
-    """What a model reads of a tokenizer's answer."""
-    return Encoded(found.ids, found.type_ids)
 
 
 def byte_offsets(text: str) -> Sequence[int]:

@@ -1,12 +1,13 @@
 """From the hidden states of a batch to one vector for each text."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from cortex.embedding.records import Floats, Pooling
 
-TINY = np.float32(1e-12)
+TINY = 1e-12
 
 
 def pool(states: Floats, lengths: Sequence[int], pooling: Pooling) -> Floats:
@@ -26,13 +27,21 @@ def pool(states: Floats, lengths: Sequence[int], pooling: Pooling) -> Floats:
     return pooled
 
 
+def rows(vectors: Sequence[Floats]) -> Floats:
+    """The vectors as one array, a row each; no copy of a single one."""
+    return vectors[0][None] if len(vectors) == 1 else np.stack(vectors)
+
+
 def shape(vectors: Floats, dimensions: int | None, *, normalize: bool) -> Floats:
     """The first `dimensions` of each vector, then at unit length if `normalize`."""
     cut = vectors if dimensions is None else np.ascontiguousarray(vectors[:, :dimensions])
     if not normalize:
         return cut
+    if len(cut) == 1:  # the usual case, and numpy's general way costs it several times over
+        row = cut[0]
+        return cut / np.float32(max(math.sqrt(row.dot(row)), TINY))
     lengths = np.sqrt(np.einsum("ij,ij->i", cut, cut))[:, None]
-    return np.asarray(cut / np.maximum(lengths, TINY), np.float32)
+    return np.asarray(cut / np.maximum(lengths, np.float32(TINY)), np.float32)
 
 
 def similarities(vectors: Floats) -> list[float]:
