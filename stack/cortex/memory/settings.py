@@ -44,7 +44,7 @@ class Settings(ServiceSettings):
     text_language: str = Field(
         default="english",
         pattern=r"^[a-z_]{2,40}$",
-        description="Postgres text search configuration of queries and of items written from now on.",
+        description="Postgres text search configuration of queries and of newly written items.",
     )
     token: SecretStr | None = Field(
         default=None,

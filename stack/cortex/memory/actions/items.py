@@ -159,7 +159,7 @@ class Items:
     async def _changing(
         self, caller: Caller, item_id: UUID, expected: int | None, once: Step
     ) -> MemoryItem:
-        """Read, change, write; from the start again if others were quicker and no version counts."""
+        """Read, change, write; from the start again where others were quicker."""
         for attempt in range(TRIES):
             item = await self.get_one(caller, item_id)
             if expected is not None and item.version != expected:

@@ -136,6 +136,13 @@ async def run(connection: Connection, name: str, values: Mapping[str, Any]) -> l
     return await cursor.fetchall() if cursor.description else []
 
 
+async def run_many(connection: Connection, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Run one named query for each row of values, sent together."""
+    if rows:
+        async with connection.cursor() as cursor:
+            await cursor.executemany(SQL[name], rows)
+
+
 async def schema_version(database: Database) -> str | None:
     """The migration the database stands at; None before the first."""
     async with database.reading() as connection:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from cortex.memory.records import CATEGORY_FIELDS, Embedding, ItemFilter, MemoryItem, VectorRow
-from cortex.memory.store.connection import SQL, Connection, Database, Row, Vector, run
+from cortex.memory.store.connection import SQL, Connection, Database, Row, Vector, run, run_many
 from cortex.memory.store.projects import Slugs
 from cortex.shared.errors import Conflict, NotFound
 
@@ -83,30 +83,32 @@ class ItemStore:
     ) -> None:
         """Write new items in one transaction."""
         async with self._database.writing() as connection:
-            numbers = []
-            for item in items:
-                values = {
-                    "id": item.id,
-                    "project_id": project_id,
-                    "project_number": project_number,
-                    "category": item.category,
-                    "title": item.title,
-                    "content": item.content,
-                    "tags": list(item.tags),
-                    "status": item.status,
-                    "now": now,
-                    "language": language,
-                    "field_words": item.words.field_words,
-                    "extra_words": item.words.extra_words,
-                }
-                number = (await run(connection, "add_item", values))[0]["number"]
-                numbers.append(number)
-                await _write_fields(connection, item.id, item.category, item.fields)
-                place = _Place(item.id, number, project_number, model_number, now)
-                await _add_vectors(connection, place, item.vectors)
-            words = await run(connection, "add_postings", {"item_numbers": numbers})
-            vectors = sum(len(item.vectors) for item in items)
-            await _count(connection, project_number, len(items), words[0]["words"], vectors)
+            rows = await run(connection, "next_numbers", {"count": len(items)})
+            numbers = [row["number"] for row in rows]
+            places = [
+                _Place(item.id, number, project_number, model_number, now)
+                for item, number in zip(items, numbers, strict=True)
+            ]
+            common = {"project_id": project_id, "language": language}
+            await run_many(
+                connection,
+                "add_item",
+                [
+                    _item_values(item, place) | common
+                    for item, place in zip(items, places, strict=True)
+                ],
+            )
+            for category in CATEGORY_FIELDS:
+                fields = [{"id": one.id, **one.fields} for one in items if one.category == category]
+                await run_many(connection, f"add_{category}_fields", fields)
+            vectors = [
+                _vector_values(row, place)
+                for item, place in zip(items, places, strict=True)
+                for row in item.vectors
+            ]
+            await run_many(connection, "add_vector", vectors)
+            words = await _words(connection, "add_postings", {"item_numbers": numbers})
+            await _count(connection, project_number, len(items), words, len(vectors))
 
     async def get(self, ids: Sequence[UUID], allowed: Slugs) -> dict[UUID, MemoryItem]:
         """Whole items with their embeddings' texts, by id; unknown ids are left out."""
@@ -159,7 +161,9 @@ class ItemStore:
                 values = {"item_number": number, "position": position}
                 await run(connection, "remove_vectors", values)
                 place = _Place(item.id, number, project_number, model_number, now)
-                await _add_vectors(connection, place, vectors)
+                await run_many(
+                    connection, "add_vector", [_vector_values(row, place) for row in vectors]
+                )
                 if not vectors:
                     await _close_gap(connection, number, position, now)
             after = (await run(connection, "count_vectors", {"item_number": number}))[0]["vectors"]
@@ -286,25 +290,39 @@ async def _write_fields(
     await run(connection, f"add_{category}_fields", {"id": item_id, **fields})
 
 
-async def _add_vectors(connection: Connection, place: _Place, rows: Sequence[VectorRow]) -> None:
-    for row in rows:
-        values = {
-            "embedding_id": row.id,
-            "id": place.item_id,
-            "item_number": place.item_number,
-            "project_number": place.project_number,
-            "position": row.position,
-            "window": row.window,
-            "model": place.model_number,
-            "start": row.start,
-            "end": row.end,
-            "label": row.label,
-            "text": row.text,
-            "vector": Vector(row.vector),
-            "created_at": place.now,
-            "now": place.now,
-        }
-        await run(connection, "add_vector", values)
+def _item_values(item: NewItem, place: _Place) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "number": place.item_number,
+        "project_number": place.project_number,
+        "category": item.category,
+        "title": item.title,
+        "content": item.content,
+        "tags": list(item.tags),
+        "status": item.status,
+        "now": place.now,
+        "field_words": item.words.field_words,
+        "extra_words": item.words.extra_words,
+    }
+
+
+def _vector_values(row: VectorRow, place: _Place) -> dict[str, Any]:
+    return {
+        "embedding_id": row.id,
+        "id": place.item_id,
+        "item_number": place.item_number,
+        "project_number": place.project_number,
+        "position": row.position,
+        "window": row.window,
+        "model": place.model_number,
+        "start": row.start,
+        "end": row.end,
+        "label": row.label,
+        "text": row.text,
+        "vector": Vector(row.vector),
+        "created_at": place.now,
+        "now": place.now,
+    }
 
 
 async def _close_gap(connection: Connection, number: int, position: int, now: datetime) -> None:

@@ -52,16 +52,20 @@ INSERT INTO embedding_models (model_id, revision, pooling, active)
 VALUES (%(model_id)s, %(revision)s, %(pooling)s, true)
 ON CONFLICT DO NOTHING
 
+-- name: next_numbers
+SELECT nextval(pg_get_serial_sequence('memory_items', 'number'))::int AS number
+FROM generate_series(1, %(count)s)
+
 -- name: add_item
 INSERT INTO memory_items (
-    id, project_id, project_number, category, title, content, tags, status,
+    number, id, project_id, project_number, category, title, content, tags, status,
     created_at, updated_at, language, field_words, extra_words
 )
+OVERRIDING SYSTEM VALUE
 VALUES (
-    %(id)s, %(project_id)s, %(project_number)s, %(category)s, %(title)s, %(content)s, %(tags)s,
+    %(number)s, %(id)s, %(project_id)s, %(project_number)s, %(category)s, %(title)s, %(content)s, %(tags)s,
     %(status)s, %(now)s, %(now)s, %(language)s::regconfig, %(field_words)s, %(extra_words)s
 )
-RETURNING number
 
 -- name: add_requirement_fields
 INSERT INTO requirement_memory_items (memory_item_id, statement, context)
