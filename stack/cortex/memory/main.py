@@ -29,6 +29,9 @@ from cortex.shared.logs import set_up_logs
 
 log = logging.getLogger(__name__)
 
+DIMENSION = 384
+"""Numbers in a vector; part of the schema."""
+
 
 def build(settings: Settings) -> Starlette:
     """The whole server as an ASGI app."""
@@ -80,7 +83,9 @@ def build(settings: Settings) -> Starlette:
 def _client(settings: Settings) -> EmbeddingClient:
     key = settings.embedding_api_key
     return EmbeddingClient(
-        settings.embedding_url, api_key=key.get_secret_value() if key is not None else None
+        settings.embedding_url,
+        api_key=key.get_secret_value() if key is not None else None,
+        dimension=DIMENSION,
     )
 
 

@@ -18,7 +18,9 @@ log = logging.getLogger(__name__)
 LOOK_AGAIN_S = 5.0
 """How long the service's word on its model is trusted: a swapped service is noticed after it."""
 
-SPECIAL_TOKENS = 2
+SPARE_TOKENS = 10
+"""Left free in a window: two special tokens, and some for a word that a cut made two of."""
+
 MOST_PREFIX_TOKENS = 64
 """A window of an item's own text starts with its title, cut to this."""
 
@@ -115,7 +117,7 @@ class Embedder:
         return model
 
     async def _windows(self, texts: Sequence[Text], info: ModelInfo) -> list[list[_Piece]]:
-        room = info.max_input_tokens - SPECIAL_TOKENS
+        room = info.max_input_tokens - SPARE_TOKENS
         pieces = [[_Piece(Window(0, len(text.text)), text.text)] for text in texts]
         # A token is one character at the least, so a short text needs no asking.
         long = [index for index, text in enumerate(texts) if len(text.text) > room]
