@@ -10,6 +10,7 @@ from harness.runs import BaselineRecord, GateRecord, LossRecord, RunFolder, RunR
 from harness.verdicts import Outcome, Verdict, conclude
 
 HEADLINE_SETS = ("all", "")
+SHOWN_REASON = 400
 
 
 def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) -> Verdict:
@@ -54,7 +55,8 @@ def _with_reason(verdict: Verdict, run: RunRecord) -> Verdict:
     words = [suite.message for suite in run.suites.values() if suite.message]
     if not words:
         return verdict
-    return Verdict(outcome=verdict.outcome, why=f"{verdict.why}: {words[0].splitlines()[0]}")
+    reason = " ".join(words[0].split())[:SHOWN_REASON]
+    return Verdict(outcome=verdict.outcome, why=f"{verdict.why}: {reason}")
 
 
 def _record(judgement: Judgement) -> GateRecord:

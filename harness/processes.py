@@ -1,5 +1,6 @@
 """Children the harness starts: own process group, own log, always ended, never a stray one."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness import interrupts
 from harness.errors import StackFailed
 
 STOP_WITHIN_S = 10.0
@@ -28,32 +30,33 @@ def running(
 ) -> Iterator[Child]:
     """A child in its own process group while inside; its whole group is gone afterwards."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
-        child = subprocess.Popen(
-            list(command),
-            env=None if environment is None else dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            # A Ctrl-C reaches us alone; we end the children, in order.
-            start_new_session=True,
-        )
+    child: Child | None = None
     try:
+        # Held: an interrupt between the start and our knowing of it would leave a stray process.
+        with interrupts.held(), log.open("ab") as output:
+            child = subprocess.Popen(
+                list(command),
+                env=None if environment is None else dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # A Ctrl-C reaches us alone; we end the children, in order.
+                start_new_session=True,
+            )
         yield child
     finally:
-        end(child)
+        if child is not None:
+            with interrupts.held():
+                end(child)
 
 
 def end(child: Child) -> None:
     """Ask a child's group to stop, and kill what is left of it after a while."""
     _signal_group(child, signal.SIGTERM)
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(STOP_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        _signal_group(child, signal.SIGKILL)
-        child.wait()
+    _signal_group(child, signal.SIGKILL)
+    child.wait()
 
 
 def _signal_group(child: Child, number: signal.Signals) -> None:

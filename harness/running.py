@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime as dt
-import signal
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Literal
 
 import httpx
 
-from harness import environment, gates_file, judging, outputs, progress, stack, targets
+from harness import environment, gates_file, interrupts, judging, outputs, progress, stack, targets
 from harness.errors import HarnessError, NothingCollected, StackFailed, UsageMistake
 from harness.evalsets.collect import Collected, Profile, collect
 from harness.evalsets.records import EvalSet
@@ -63,7 +62,7 @@ def run(options: Options) -> tuple[RunFolder, Verdict]:
     progress.say(f"run {record.id}: {', '.join(options.suites)}, {options.profile} profile")
     for name, why in collected.left_out.items():
         progress.say(f"  left out: {name}: {why}")
-    with _interruptible():
+    with interrupts.heeded():
         _measure_all(options, collected.sets, folder, record, foreign)
     return folder, _end(options, folder, record, gates)
 
@@ -123,25 +122,6 @@ def _set_record(found: EvalSet) -> SetRecord:
 
 def _utc(moment: dt.datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM interrupts; later ones do not stop the clearing up."""
-
-    def interrupted(*_: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, interrupted)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _measure_all(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import processes, targets
+from harness import interrupts, processes, targets
 from harness.errors import StackFailed
 from harness.targets import Targets
 
@@ -31,10 +31,11 @@ def own_stack(runtime: str, logs: Path, cortex: Sequence[str] = CORTEX) -> Itera
         _run("up", [*cortex, *up, "--wait", "--json", "--out", str(out)], UP_WITHIN_S, logs)
         yield _described(out)
     finally:
-        try:
-            _run("down", [*cortex, "down", *which], DOWN_WITHIN_S, logs)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with interrupts.held():
+            try:
+                _run("down", [*cortex, "down", *which], DOWN_WITHIN_S, logs)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(word: str, command: list[str], within_s: float, logs: Path) -> None:

@@ -56,12 +56,24 @@ def view(folder: Path, records: Records) -> LoadView | None:
     path = folder / "load" / "histograms.json"
     if not path.exists():
         return None
-    kept = {name: one for name, one in json.loads(path.read_bytes()).items() if one["answered"]}
+    kept = {
+        name: one
+        for name, one in json.loads(path.read_bytes()).items()
+        if one["answered"] and _is_whole(name, one, records)
+    }
     if not kept:
         return None
     samples = _samples(folder / "load" / "samples.csv")
     profiles = [_profile(name, one, records, samples.get(name, [])) for name, one in kept.items()]
     return LoadView(curves(_series(kept)), tuple(profiles))
+
+
+def _is_whole(name: str, one: dict[str, Any], records: Records) -> bool:
+    """Whether all figures of a profile are there; an interrupted run may have some of them."""
+    wanted = [(f"load.{fact}", "") for fact in FACTS]
+    wanted += [(f"load.{times}.mean", "") for times in ("response", "service", "lag")]
+    wanted += [("load.stage.p95", stage) for stage in one["stages"]]
+    return all(records.find(metric, "", name, part) for metric, part in wanted)
 
 
 def _series(kept: dict[str, Any]) -> list[Series]:

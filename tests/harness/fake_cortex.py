@@ -12,9 +12,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
-
-import httpx
 
 HERE = Path(__file__).resolve()
 
@@ -113,8 +112,8 @@ def _wait(url: str) -> None:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         try:
-            httpx.get(url, timeout=5, trust_env=False)
-        except httpx.TransportError:
+            urllib.request.urlopen(url, timeout=5).close()
+        except OSError:
             time.sleep(0.02)
         else:
             return

@@ -11,6 +11,7 @@ no-hits        nothing is ever found
 slow           every search takes 0.2 s more
 """
 
+import http.client
 import json
 import math
 import os
@@ -21,8 +22,7 @@ import uuid
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-
-import httpx
+from urllib.parse import urlsplit
 
 FAULT = os.environ.get("CORTEX_FAKE_FAULT", "")
 NOTHING_BELOW = 0.2
@@ -69,13 +69,18 @@ class Memory:
         self.store = Store()
         self.fusion = os.environ.get("CORTEX_MEMORY_FUSION", "convex")
         self.searches = 0
-        self._http = httpx.Client(
-            base_url=os.environ["CORTEX_MEMORY_EMBEDDING_URL"], timeout=30, trust_env=False
-        )
+        self._embedding = urlsplit(os.environ["CORTEX_MEMORY_EMBEDDING_URL"]).netloc
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        answer = self._http.post("/embed", json={"inputs": texts, "normalize": True})
-        return list(answer.raise_for_status().json())
+        connection = http.client.HTTPConnection(self._embedding, timeout=30)
+        body = json.dumps({"inputs": texts, "normalize": True})
+        connection.request("POST", "/embed", body, {"content-type": "application/json"})
+        answer = connection.getresponse()
+        vectors = json.loads(answer.read())
+        connection.close()
+        if answer.status != 200:
+            raise Refused(f"embedding service answered {answer.status}")
+        return list(vectors)
 
     def call(self, tool: str, given: dict[str, Any], stages: dict[str, float]) -> dict[str, Any]:
         with self.store.lock:
