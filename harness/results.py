@@ -57,7 +57,10 @@ class Result:
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Case:
-    """One case of a suite that passes or fails by itself; `skipped` needs its reason in `note`."""
+    """One case of a suite that passes or fails by itself; `skipped` needs its reason in `note`.
+
+    `service` is what was asked, `era` the MCP era it was asked in, where there are two.
+    """
 
     suite: Suite
     name: str
@@ -65,6 +68,8 @@ class Case:
     expected: str = ""
     actual: str = ""
     note: str = ""
+    service: str = ""
+    era: str = ""
     took_s: float = 0.0
     record: Literal["case"] = "case"
 

@@ -40,9 +40,10 @@ class Service(_Shape):
 
 
 class EmbeddingService(Service):
-    """The embedding service and the model it serves."""
+    """The embedding service and the model it serves; `start` as the memory server's."""
 
     model: str = "unknown"
+    start: Start | None = None
 
 
 class MemoryService(Service):

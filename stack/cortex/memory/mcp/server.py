@@ -47,6 +47,25 @@ def build(actions: Actions) -> Server[dict[str, object]]:
     ) -> types.CallToolResult:
         return await _call(actions, params)
 
+    # Clients ask for both lists without looking at what is offered; an error would alarm them.
+    async def list_resources(
+        _context: ServerRequestContext[dict[str, object]],
+        _params: types.PaginatedRequestParams | None,
+    ) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[])
+
+    async def list_templates(
+        _context: ServerRequestContext[dict[str, object]],
+        _params: types.PaginatedRequestParams | None,
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[])
+
+    async def list_prompts(
+        _context: ServerRequestContext[dict[str, object]],
+        _params: types.PaginatedRequestParams | None,
+    ) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[])
+
     return Server(
         "cortex-memory",
         version=version(),
@@ -54,6 +73,9 @@ def build(actions: Actions) -> Server[dict[str, object]]:
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_list_prompts=list_prompts,
     )
 
 
