@@ -125,6 +125,10 @@ class _Judge:
         if gate.metric == LOST:
             yield self._lost()
             return
+        if not self._evidence.owned and gate.suite == "relevance" and self._needs_strategies():
+            why = "other strategies are not started on a stack that is not the run's own"
+            yield self._as("strategies", "not-applicable", why)
+            return
         if absent := self._absent():
             standing: Standing = "missing" if self._evidence.required else "not-applicable"
             yield self._as("present", standing, f"set not present: {', '.join(absent)}")
@@ -135,6 +139,9 @@ class _Judge:
             yield self._best_of()
         if gate.max_drop is not None or gate.no_significant_drop:
             yield self._regression()
+
+    def _needs_strategies(self) -> bool:
+        return self._gate.variant not in ("", HYBRID) or bool(self._gate.best_of)
 
     def _absent(self) -> list[str]:
         there = self._evidence.fingerprints
@@ -168,10 +175,7 @@ class _Judge:
         return self._with(rule, "held", f"{words}; {kept} {_number(limit)}", found, limit)
 
     def _best_of(self) -> Judgement:
-        gate, evidence = self._gate, self._evidence
-        if not evidence.owned:
-            why = "other strategies are not started on a stack that is not the run's own"
-            return self._as("best-of", "not-applicable", why)
+        gate = self._gate
         own = self._measured(gate.metric, gate.variant)
         others = {name: self._measured(gate.metric, name) for name in gate.best_of}
         found = {name: one for name, one in others.items() if one is not None}

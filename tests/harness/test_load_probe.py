@@ -1,0 +1,132 @@
+"""The load suite: what it counts, when a run is invalid, what a profile may ask for."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from conftest import Ended, Harness
+
+from harness import results
+from harness.errors import UsageMistake
+from harness.probes import load_profiles
+
+
+def find(ended: Ended, name: str, variant: str, part: str = "") -> results.Result:
+    found = results.read(ended.run).find(name, "", variant, part)
+    assert found is not None
+    return found
+
+
+def samples(ended: Ended, profile: str) -> list[dict[str, str]]:
+    with (ended.run / "load" / "samples.csv").open(newline="") as lines:
+        return [row for row in csv.DictReader(lines) if row["profile"] == profile]
+
+
+def test_every_timed_search_is_counted_and_the_warm_up_is_not(
+    finished: tuple[Harness, Ended],
+) -> None:
+    ended = finished[1]
+
+    assert find(ended, "load.searches", "closed").value == 60
+    assert find(ended, "load.service.p50", "closed").n == 60
+    assert len(samples(ended, "closed")) == 60
+    assert find(ended, "load.errors", "closed").value == 0
+    assert find(ended, "load.invalid", "closed").value == 0
+
+
+def test_an_open_run_keeps_its_plan_and_counts_from_the_planned_moment(
+    finished: tuple[Harness, Ended],
+) -> None:
+    ended = finished[1]
+    rows = samples(ended, "open")
+
+    assert find(ended, "load.dropped", "open").value == 0
+    assert find(ended, "load.achieved", "open").value > 0.98
+    assert len(rows) == find(ended, "load.searches", "open").value
+    for row in rows:
+        lag, service, response = (float(row[key]) for key in ("lag_s", "service_s", "response_s"))
+        assert lag >= -0.001
+        assert response == pytest.approx(lag + service, abs=1e-6)
+
+
+def test_stages_and_the_unattributed_rest_add_up_to_the_service_time(
+    finished: tuple[Harness, Ended],
+) -> None:
+    ended = finished[1]
+    stages = ["embed", "text", "vector", "unattributed", "outside the server"]
+
+    together = sum(find(ended, "load.stage.mean", "closed", stage).value for stage in stages)
+
+    assert together == pytest.approx(find(ended, "load.service.mean", "closed").value, rel=0.05)
+
+
+def test_failed_and_degraded_searches_fall_under_the_gate(harness: Harness) -> None:
+    ended = harness.run("load", CORTEX_FAKE_FAULT="half-errors")
+
+    assert ended.code == 1, ended.output
+    assert find(ended, "load.error-rate", "closed").value == pytest.approx(0.5, abs=0.1)
+    assert "the store is on fire" in (ended.run / "results.jsonl").read_text()
+
+
+def test_a_pool_that_is_full_drops_and_the_run_does_not_count(harness: Harness) -> None:
+    (harness.profiles / "closed.toml").unlink()
+    profile = harness.profiles / "open.toml"
+    profile.write_text(profile.read_text().replace("pool = 16", "pool = 1"))
+    gates = harness.evals / "gates.toml"
+    gates.write_text(
+        'schema = "cortex.gates/1"\n[[gate]]\nid = "valid"\ntitle = "Valid"\n'
+        'metric = "load.invalid"\nvariant = "open"\nceiling = 0\nbeyond = "inconclusive"\n'
+    )
+
+    ended = harness.run("load", CORTEX_FAKE_FAULT="slow")
+
+    assert ended.code == 3, ended.output
+    assert find(ended, "load.dropped", "open").value > 10
+    assert "arrivals dropped: the pool was full" in ended.output
+    assert "measuring once more" in ended.output
+    assert "This run does not count" in (ended.run / "report.html").read_text()
+
+
+def test_searches_are_distinct_within_and_between_profiles(
+    finished: tuple[Harness, Ended],
+) -> None:
+    from harness.evalsets import beir
+    from harness.probes import load_queries
+    from harness.probes.workbench import Loaded
+
+    found = beir.read(finished[0].evals / "relevance" / "kitchen")
+    loaded = Loaded(found, None, {"all": "kitchen-all"}, {})
+
+    calls = load_queries.calls(loaded, 40, seed=3, token=None)
+
+    assert len({call.body for call in calls}) == 40
+    assert calls == load_queries.calls(loaded, 40, seed=3, token=None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("per_second = 20.0", "per_second = -1", "quick.per_second is -1"),
+        ("per_second = 20.0", "per_second = 9999", "quick.per_second is 9999"),
+        ("pool = 16", "pol = 16", "quick.pol is 16: Extra inputs"),
+        ('model = "open"', 'model = "ajar"', "model is 'ajar'; closed or open"),
+        ("seconds = 3.0", "seconds = = 3", "not TOML"),
+    ],
+)
+def test_an_impossible_profile_is_refused_by_file_and_key(
+    harness: Harness, old: str, new: str, says: str
+) -> None:
+    path = harness.profiles / "open.toml"
+    path.write_text(path.read_text().replace(old, new, 1))
+
+    with pytest.raises(UsageMistake, match=r"open\.toml") as refused:
+        load_profiles.read_all(harness.profiles, "quick")
+
+    assert says in str(refused.value)
+
+
+def test_the_committed_profiles_can_be_read() -> None:
+    folder = Path(load_profiles.__file__).parents[2] / "loadtests" / "profiles"
+
+    for profile in ("quick", "full"):
+        assert {one.name for one in load_profiles.read_all(folder, profile)} >= {"closed", "open"}  # type: ignore[arg-type]
