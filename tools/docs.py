@@ -1,4 +1,4 @@
-"""The generated pages: settings and commands, made from the code; `--check` says if they drifted."""
+"""The generated pages, settings and commands, made from the code; `--check` says if one drifted."""
 
 import importlib
 import sys
@@ -13,20 +13,36 @@ SERVICES = {
     "Memory server": ("cortex.memory.settings", "cortex memory serve"),
     "Embedding service": ("cortex.embedding.settings", "cortex embedding serve"),
 }
-COMMANDS = {"cortex": ("cortex.cli", "cortex"), "cortex-harness": ("harness.cli", "main")}
+COMMANDS = {"cortex": ("cortex.cli", "cortex"), "cortex-harness": ("harness.cli", "cortex_harness")}
 
 
 def settings_page() -> str:
     """`docs/settings.md`."""
-    lines = ["# Settings", "", "Every service reads its settings from environment variables, once.", ""]
+    lines = [
+        "# Settings",
+        "",
+        "Every service reads its settings from environment variables, once.",
+        "",
+    ]
     for title, (module, command) in SERVICES.items():
         settings: type[BaseSettings] = importlib.import_module(module).Settings
         prefix = settings.model_config.get("env_prefix", "")
-        lines += [f"## {title}", "", f"Read by `{command}`; an unknown `{prefix}…` name is refused.", ""]
+        lines += [
+            f"## {title}",
+            "",
+            f"Read by `{command}`; an unknown `{prefix}…` name is refused.",
+            "",
+        ]
         lines += ["| variable | default | meaning |", "|---|---|---|"]
         for name, field in settings.model_fields.items():
             required = field.default is PydanticUndefined
-            default = "required" if required else f"`{field.default!r}`" if field.default is not None else "–"
+            default = (
+                "required"
+                if required
+                else f"`{field.default!r}`"
+                if field.default is not None
+                else "–"
+            )
             meaning = (field.description or "").replace("|", "\\|")
             lines.append(f"| `{prefix}{name.upper()}` | {default} | {meaning} |")
         lines.append("")
