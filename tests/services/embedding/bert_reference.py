@@ -30,14 +30,17 @@ class Bert:
 
     def __init__(self, folder: Path) -> None:
         self.weights = read_weights(folder / "model.safetensors")
+        for name in [name for name in self.weights if name.startswith("bert.")]:
+            self.weights[name.removeprefix("bert.")] = self.weights[name]
         self.config = json.loads((folder / "config.json").read_text())
 
-    def hidden_states(self, ids: Sequence[int]) -> Floats:
+    def hidden_states(self, ids: Sequence[int], type_ids: Sequence[int] | None = None) -> Floats:
         w = self.weights
+        types = [0] * len(ids) if type_ids is None else list(type_ids)
         x = (
             w["embeddings.word_embeddings.weight"][list(ids)]
             + w["embeddings.position_embeddings.weight"][: len(ids)]
-            + w["embeddings.token_type_embeddings.weight"][0]
+            + w["embeddings.token_type_embeddings.weight"][types]
         )
         x = self._normalise(x, "embeddings")
         for number in range(self.config["num_hidden_layers"]):

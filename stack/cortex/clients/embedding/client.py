@@ -72,7 +72,10 @@ class EmbeddingClient:
         """
         if self._info is not None and not fresh:
             return self._info
-        found = await self._ask_info()
+        return await self._look(_INFO_WITHIN_S)
+
+    async def _look(self, within_s: float) -> ModelInfo:
+        found = await self._ask_info(within_s)
         if self._info is not None and found != self._info:
             self._cache.clear()
         self._info = found
@@ -84,7 +87,7 @@ class EmbeddingClient:
             return []
         if not all(texts):
             raise InvalidInput(f"text {list(texts).index('')} is empty; nothing can be embedded")
-        info = await self.info()
+        info = self._info or await self._look(min(deadline_s, _INFO_WITHIN_S))
         most = min(info.max_client_batch_size, info.max_concurrent_requests)
         gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -136,10 +139,10 @@ class EmbeddingClient:
                 spans[owner] += [(start + shift, stop + shift) for start, stop in own]
         return spans
 
-    async def _ask_info(self) -> ModelInfo:
+    async def _ask_info(self, within_s: float) -> ModelInfo:
         if self.shape == "openai":
             return replace(_OPENAI_LIMITS, model_id=self._model_name or "")
-        body = await self._wire.get(INFO, _INFO_WITHIN_S)
+        body = await self._wire.get(INFO, within_s)
         try:
             return ModelInfo.of_tei(body)
         except (KeyError, TypeError, ValueError) as err:

@@ -37,11 +37,9 @@ def shape(vectors: Floats, dimensions: int | None, *, normalize: bool) -> Floats
     cut = vectors if dimensions is None else np.ascontiguousarray(vectors[:, :dimensions])
     if not normalize:
         return cut
-    if len(cut) == 1:  # the usual case, and numpy's general way costs it several times over
-        row = cut[0]
-        return cut / np.float32(max(math.sqrt(row.dot(row)), TINY))
-    lengths = np.sqrt(np.einsum("ij,ij->i", cut, cut))[:, None]
-    return np.asarray(cut / np.maximum(lengths, np.float32(TINY)), np.float32)
+    # Row by row, so that a vector is the same to the last bit whatever its company.
+    lengths = [max(math.sqrt(row.dot(row)), TINY) for row in cut]
+    return cut / np.array(lengths, np.float32)[:, None]
 
 
 def similarities(vectors: Floats) -> list[float]:
