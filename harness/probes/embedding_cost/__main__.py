@@ -15,7 +15,7 @@ from harness.probes.embedding_cost.measuring import CLIENTS, Check, Measurement
 from harness.probes.embedding_cost.service import started
 
 _SINGLES = ((16, 60), (64, 30), (256, 12))
-_BATCHES = ((16, 12), (64, 6))
+_BATCHES = ((64, 8), (128, 5))
 
 
 async def measure(model: str, graph: Path | None, folder: Path, rounds: int) -> list[Check]:

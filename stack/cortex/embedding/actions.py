@@ -82,7 +82,7 @@ class EmbeddingService:
         """One vector a text."""
         texts, wish = asked.texts, asked.wish
         began = time.perf_counter()
-        with self._counted(texts.batched), self._permits(len(texts.items), texts.batched):
+        with self._admitted(len(texts.items), texts.batched):
             self._check_dimensions(wish.dimensions)
             results, timings = await self._through(texts, wish, self._models.embedder.pooled)
             normalize = self._models.normalizes if wish.normalize is None else wish.normalize
@@ -94,7 +94,7 @@ class EmbeddingService:
         """One vector a token, for each text."""
         texts = asked.texts
         began = time.perf_counter()
-        with self._counted(texts.batched), self._permits(len(texts.items), texts.batched):
+        with self._admitted(len(texts.items), texts.batched):
             states, timings = await self._through(texts, asked.wish, self._models.embedder.states)
             self._record(timings, began)
         return TokenVectors(states, timings)
@@ -121,7 +121,7 @@ class EmbeddingService:
         if reranker is None or intake is None:
             raise Refused(ErrorKind.BACKEND, "Backend error: model is not a re-ranker model")
         began = time.perf_counter()
-        with self._counted(True), self._permits(len(asked.texts), True):
+        with self._admitted(len(asked.texts), True):
             encoded = await intake.encode_pairs(asked.query, asked.texts, asked.wish)
             read_s = time.perf_counter() - began
             scores, timings = await self._lanes.run(reranker.scores, encoded)
@@ -198,27 +198,25 @@ class EmbeddingService:
             )
 
     @contextmanager
-    def _permits(self, count: int, batched: bool) -> Iterator[None]:
-        if batched:
-            self._check_batch(count)
-        if count > self._free:
-            raise Refused(ErrorKind.OVERLOADED, "Model is overloaded")
-        self._free -= count
-        try:
-            yield
-        finally:
-            self._free += count
-
-    @contextmanager
-    def _counted(self, batched: bool) -> Iterator[None]:
+    def _admitted(self, count: int, batched: bool) -> Iterator[None]:
+        """Count a request, and hold its permits while it is worked on."""
         method = "batch" if batched else "single"
         self.metrics.request_count.add(method)
+        held = 0
         try:
+            if batched:
+                self._check_batch(count)
+            if count > self._free:
+                raise Refused(ErrorKind.OVERLOADED, "Model is overloaded")
+            self._free -= count
+            held = count
             yield
+            self.metrics.request_success.add(method)
         except Refused as refused:
             self.metrics.request_failure.add(refused.error_kind.lower())
             raise
-        self.metrics.request_success.add(method)
+        finally:
+            self._free += held
 
     def _record(self, timings: Timings, began: float) -> None:
         """Enter what one request took into the histograms, means a text for its stages."""

@@ -18,6 +18,7 @@ from cortex.embedding.core import parsing
 from cortex.embedding.core.parsing import Fields, Unreadable
 from cortex.embedding.openapi import openapi_document
 from cortex.embedding.records import Refused, Timings
+from cortex.embedding.request_log import RequestLog
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class EmbeddingApp:
         self._service = service
         self._expected = f"Bearer {api_key}".encode() if api_key else None
         self._limit = payload_limit_bytes
+        self._log = RequestLog()
         self._info = Reply(200, answers.info(service.identity, service.limits), JSON)
         self._openapi = Reply(200, answers.as_json(openapi_document(service.identity)), JSON)
         self._routes = self._table()
@@ -73,6 +75,7 @@ class EmbeddingApp:
         """Serve one connection event, as ASGI has it."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
+            self._log.write()
         elif scope["type"] == "http":
             await self._serve(scope, receive, send)
 
@@ -141,7 +144,7 @@ class EmbeddingApp:
         except Exception:
             log.exception("request failed", extra={"path": scope["path"]})
             return Reply(500)
-        _log(scope["path"], reply)
+        self._log.note(scope["path"], reply.status, reply.timings)
         return reply
 
     async def _health(self, _: None) -> Reply:
@@ -209,15 +212,6 @@ class EmbeddingApp:
     async def _embed_sparse(self, fields: Fields) -> Reply:
         parsing.read_embed(fields)
         raise self._service.not_sparse()
-
-
-def _log(path: str, reply: Reply) -> None:
-    facts: dict[str, object] = {"path": path, "status": reply.status}
-    if reply.timings is not None:
-        facts["texts"] = reply.timings.texts
-        facts["tokens"] = reply.timings.tokens
-        facts["took_ms"] = round(reply.timings.total_s * 1000, 1)
-    log.info("request answered", extra=facts)
 
 
 async def _send(reply: Reply, send: Send, *, with_body: bool) -> None:
