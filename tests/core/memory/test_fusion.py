@@ -4,13 +4,14 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
-
 from cortex.memory.core.fusion import DAMPING, VECTOR_WEIGHT, Scored, best_first, fuse
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def scores(strategy: str, similarities: dict[int, float], texts: dict[int, float]) -> dict[int, float]:
+def scores(
+    strategy: str, similarities: dict[int, float], texts: dict[int, float]
+) -> dict[int, float]:
     return {one.item: one.score for one in fuse(strategy, similarities, texts)}
 
 

@@ -1,7 +1,6 @@
 """When a query's quotes and minus signs are meant, and when they are just text."""
 
 import pytest
-
 from cortex.memory.core.operators import Operators, read_operators
 
 

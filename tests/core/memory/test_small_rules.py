@@ -3,7 +3,6 @@
 import uuid
 
 import pytest
-
 from cortex.memory.actions.listing import read_cursor
 from cortex.memory.core.identifiers import IdMaker
 from cortex.memory.core.slugs import slug_of
@@ -47,7 +46,9 @@ def test_a_snippet_shows_where_the_words_stand() -> None:
     assert len(shown) < 260
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "ééé", "W10", "WyIyMDI2IiwgIngiXQ", "bnVsbA", "WzEsMl0"])
+@pytest.mark.parametrize(
+    "cursor", ["", "x", "ééé", "W10", "WyIyMDI2IiwgIngiXQ", "bnVsbA", "WzEsMl0"]
+)
 def test_a_cursor_of_somebody_else_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidInput, match="cursor is not one that ListItems gave"):
         read_cursor(cursor)
@@ -60,7 +61,9 @@ def test_tokens_may_be_limited() -> None:
     assert (limited.caller.projects, limited.caller.read_only) == (frozenset({"a", "b"}), True)
 
 
-@pytest.mark.parametrize("text", ["short", "0123456789abcdef readonly", "0123456789abcdef projects="])
+@pytest.mark.parametrize(
+    "text", ["short", "0123456789abcdef readonly", "0123456789abcdef projects="]
+)
 def test_a_token_setting_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(Misconfigured, match="CORTEX_MEMORY_TOKEN"):
         read_tokens(text)

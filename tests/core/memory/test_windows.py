@@ -4,7 +4,6 @@ import random
 import re
 
 import pytest
-
 from cortex.memory.core.windows import Window, cut, guessed_spans
 
 

@@ -3,7 +3,6 @@
 import time
 
 import pytest
-
 from cortex.memory.core.words import MOST_WORDS, extra_words, unaccented
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from servers import Mcp, fresh_database, native_stack, serve
-
 from cortex.memory.main import build, migrate_database
 from cortex.memory.settings import Settings
+from servers import Mcp, fresh_database, native_stack, serve
 
 
 @pytest.fixture(scope="session")
