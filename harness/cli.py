@@ -81,7 +81,7 @@ _OPTIONS = (
         "--cache",
         type=click.Path(path_type=Path, dir_okay=False),
         envvar="CORTEX_HARNESS_CACHE",
-        default=ROOT / "reports" / "cache" / "embeddings.sqlite",
+        default=ROOT / ".cortex" / "harness" / "embeddings.sqlite",
         help="Where computed embeddings are kept between runs. [CORTEX_HARNESS_CACHE]",
     ),
     click.option(

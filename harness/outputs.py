@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 
 from harness import report, results
+from harness.report.gate_view import WORST_FIRST
 from harness.results import Records
 from harness.runs import GateRecord, RunFolder, RunRecord
 
@@ -110,9 +111,7 @@ def _gate_row(gate: GateRecord) -> str:
 
 
 def _worst_first(gate: GateRecord) -> int:
-    return ["fell", "missing", "not-comparable", "inconclusive", "held", "not-applicable"].index(
-        gate.standing
-    )
+    return WORST_FIRST.index(gate.standing)
 
 
 def _cell(text: str) -> str:

@@ -10,15 +10,14 @@ Law = Literal["poisson", "steady"]
 def arrivals(per_second: float, seconds: float, seed: int, law: Law = "poisson") -> Iterator[float]:
     """Moments to send at, in seconds from the start, as independent callers would.
 
-    `poisson` has exponential gaps; `steady` has equal ones. Moments are absolute: an error in
-    waiting for one does not move the next.
+    `poisson` is a Poisson process given its count, so that the rate is exactly the one asked: that
+    many moments, each equally likely anywhere (Ross 2019, 5.3.5). `steady` has equal gaps. Moments
+    are absolute: an error in waiting for one does not move the next.
     """
-    if per_second <= 0 or seconds <= 0:
-        raise ValueError(f"rate {per_second}/s for {seconds} s; both must be above 0")
+    count = round(per_second * seconds)
+    if per_second <= 0 or seconds <= 0 or count < 1:
+        raise ValueError(f"{per_second}/s for {seconds} s are {count} arrivals; want at least one")
     chance = random.Random(seed)
-    moment = 0.0
-    while True:
-        moment += chance.expovariate(per_second) if law == "poisson" else 1 / per_second
-        if moment >= seconds:
-            return
-        yield moment
+    if law == "steady":
+        return iter([(place + 0.5) / per_second for place in range(count)])
+    return iter(sorted(chance.uniform(0, seconds) for _ in range(count)))

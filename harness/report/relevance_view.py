@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ SHOWN_QUERIES = 8
 SHOWN_LEAKS = 10
 CELL_PX = 120
 ARMS = ("text-only", "vector-only")
-BEST_ARM = "best single arm"
+BEST_ARM = "the better single arm of each set"
 NAMES = {
     "hybrid": "hybrid (the default)",
     "reciprocal-rank": "hybrid by reciprocal rank",
@@ -54,10 +55,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All strategies on one set."""
+    """All strategies on one set; `low` is where the scale of the intervals starts."""
 
     set: str
     rows: tuple[Row, ...]
+    low: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,21 +202,23 @@ def _table(records: Records, set_: str) -> Table:
         for column in range(len(MEASURES))
     ]
     hybrid = records.find("relevance.ndcg@10", set_, HYBRID)
+    lows = [one.low for row in found.values() for one in row[:1] if one and one.low is not None]
+    low = min(math.floor(min(lows, default=0.0) * 10) / 10, 0.9)
     rows = []
     for variant, row in found.items():
-        cells = tuple(_cell(one, best[column]) for column, one in enumerate(row))
+        cells = tuple(_cell(one, best[column], low) for column, one in enumerate(row))
         first = row[0]
         own = variant == HYBRID or hybrid is None or first is None
         delta = None if own else first.value - hybrid.value  # type: ignore[union-attr]
         n = (first.n or 0) if first else 0
         rows.append(Row(NAMES.get(variant, variant), variant, n, cells, delta))
-    return Table("mean of all sets" if set_ == MACRO else set_, tuple(rows))
+    return Table("mean of all sets" if set_ == MACRO else set_, tuple(rows), low)
 
 
-def _cell(found: Result | None, best: float | None) -> Cell:
+def _cell(found: Result | None, best: float | None, from_: float) -> Cell:
     if found is None:
         return Cell(None)
-    x = Scale(0.0, 1.0, 2.0, CELL_PX - 2.0)
+    x = Scale(from_, 1.0, 4.0, CELL_PX - 4.0)
     low = found.value if found.low is None else found.low
     high = found.value if found.high is None else found.high
     is_best = best is not None and found.value >= best - 1e-9

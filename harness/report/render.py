@@ -6,10 +6,10 @@ from pathlib import Path
 
 import jinja2
 
-from harness.report import load_view, relevance_view
+from harness.report import gate_view, load_view, relevance_view
 from harness.report.charts import path
 from harness.results import Records
-from harness.runs import GateRecord, RunRecord
+from harness.runs import RunRecord
 from harness.verdicts import Outcome, Standing
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -52,6 +52,7 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cut"] = _cut
+    environment.filters["short"] = _short
     environment.filters["path"] = path
     environment.filters["ms"] = _ms
     script = environment.get_template("report.js").render()
@@ -63,7 +64,7 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         sign=sign,
         tone=tone,
         headline=headline,
-        gates=sorted(run.gates, key=_worst_first),
+        groups=gate_view.groups(run.gates),
         fallen=[gate for gate in run.gates if gate.standing == "fell"],
         signs=SIGNS,
         tones=TONES,
@@ -78,14 +79,12 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
     )
 
 
-def _worst_first(gate: GateRecord) -> int:
-    return ["fell", "missing", "not-comparable", "inconclusive", "held", "not-applicable"].index(
-        gate.standing
-    )
-
-
 def _cut(text: str, length: int = CUT_CHARS) -> str:
     return text if len(text) <= length else f"{text[:length]} … ({len(text)} characters)"
+
+
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length].rstrip()} …"
 
 
 def _ms(value: float | None) -> str:

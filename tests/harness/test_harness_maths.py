@@ -149,7 +149,7 @@ def test_arrivals_come_at_the_rate_asked_and_always_the_same() -> None:
     moments = list(arrivals(50, 200, seed=4))
     gaps = np.diff([0.0, *moments])
 
-    assert len(moments) == pytest.approx(10_000, abs=300)
+    assert len(moments) == 10_000
     assert moments == sorted(moments)
     assert max(moments) < 200
     assert moments == list(arrivals(50, 200, seed=4))
@@ -158,9 +158,9 @@ def test_arrivals_come_at_the_rate_asked_and_always_the_same() -> None:
 
 
 def test_steady_arrivals_have_equal_gaps() -> None:
-    assert list(arrivals(4, 1, seed=1, law="steady")) == pytest.approx([0.25, 0.5, 0.75])
+    assert list(arrivals(4, 1, seed=1, law="steady")) == pytest.approx([0.125, 0.375, 0.625, 0.875])
 
 
 def test_an_impossible_rate_is_refused() -> None:
-    with pytest.raises(ValueError, match="both must be above 0"):
-        next(arrivals(0, 1, seed=1))
+    with pytest.raises(ValueError, match="want at least one"):
+        arrivals(0, 1, seed=1)
