@@ -34,7 +34,7 @@ def test_no_batch_is_larger_than_eight_texts_or_its_token_budget() -> None:
 
 
 def test_a_text_longer_than_the_budget_runs_alone() -> None:
-    assert micro_batches([2000, 3, 3], max_tokens=1024) == [[1, 2], [0]]
+    assert micro_batches([2000, 3, 3], max_tokens=1024) == [[0], [1, 2]]
 
 
 def test_texts_of_one_length_fill_batches_in_order_of_arrival() -> None:
@@ -42,23 +42,21 @@ def test_texts_of_one_length_fill_batches_in_order_of_arrival() -> None:
 
 
 def test_a_short_text_does_not_pay_for_a_long_one() -> None:
-    assert micro_batches([5, 250, 6, 240]) == [[0, 2], [3], [1]]
+    assert micro_batches([5, 250, 6, 240]) == [[0, 2], [1], [3]]
 
 
 def test_texts_of_near_lengths_share_a_batch() -> None:
     assert micro_batches([20, 22, 21]) == [[0, 2, 1]]
 
 
-def test_batches_run_shortest_first() -> None:
-    lengths = [100, 3, 50, 7]
+def test_the_batch_with_the_longest_waiting_text_runs_first() -> None:
+    lengths = [100, 3, 200, 5, 98]
 
-    longest = [max(lengths[place] for place in group) for group in micro_batches(lengths)]
-
-    assert longest == sorted(longest)
+    assert micro_batches(lengths) == [[4, 0], [1, 3], [2]]
 
 
 def test_a_limit_of_one_text_keeps_every_text_alone() -> None:
-    assert micro_batches([4, 2, 3], max_texts=1) == [[1], [2], [0]]
+    assert micro_batches([4, 2, 3], max_texts=1) == [[0], [1], [2]]
 
 
 def test_the_cut_is_never_dearer_than_sorted_eights() -> None:

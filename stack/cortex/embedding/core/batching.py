@@ -1,8 +1,9 @@
-"""Which waiting texts run together.
+"""Which waiting texts run together, and in which order.
 
 A *cycle* takes every text that waits at its start and cuts them, sorted by length, into
 micro-batches. What arrives meanwhile waits for the next cycle, so no text waits longer than the
-rest of one cycle and the whole of the next.
+rest of one cycle and the whole of the next. Within a cycle the batch with the longest-waiting
+text runs first: that evens out waits far better than shortest first.
 """
 
 from collections.abc import Sequence
@@ -24,8 +25,9 @@ def micro_batches(
     max_tokens: int = MICRO_BATCH_TOKENS,
     batch_cost: int = BATCH_COST_TOKENS,
 ) -> list[list[int]]:
-    """Places in `lengths`, grouped so that padding and batch starts cost least; shortest first.
+    """Places in `lengths`, grouped so that padding and batch starts cost least.
 
+    `lengths` are in order of arrival, and so are the groups, by the first to come of each.
     Each group holds at most `max_texts` texts and, unless it is a single text, at most
     `max_tokens` tokens once padded to its longest. Equal lengths keep their order of arrival.
     """
@@ -46,5 +48,4 @@ def micro_batches(
     while end:
         groups.append(order[cut[end] : end])
         end = cut[end]
-    groups.reverse()
-    return groups
+    return sorted(groups, key=min)
