@@ -173,6 +173,9 @@ class McpEndpoint:
             pause = str(max(1, round(60 / self._gate.calls_per_minute)))
             answer = _refused(429, "too many calls; wait, then retry", **{"retry-after": pause})
             return answer, b"", None
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            return _refused(415, "send Content-Type: application/json"), b"", None
         body = await _read_body(request)
         if body is None:
             return _refused(413, f"the body is over {MOST_BODY_BYTES} bytes"), b"", None

@@ -199,7 +199,7 @@ class Supervisor:
             processes.stop({one.state.pid: one.state.ticks}, signal.SIGKILL, 1.0)
             one.process.wait()
         one.process = None
-        one.state.restarts = 0 if ran_s > STABLE_AFTER_S else one.state.restarts + 1
+        one.state.restarts = 1 if ran_s > STABLE_AFTER_S else one.state.restarts + 1
         one.state.why = why
         pause = BACK_OFF_S[min(one.state.restarts, len(BACK_OFF_S)) - 1]
         one.retry_at = time.monotonic() + pause

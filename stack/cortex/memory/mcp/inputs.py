@@ -303,8 +303,20 @@ class UpdateEmbedding(Input):
 
     id: ItemId
     position: Position
-    label: Annotated[str, Field(max_length=LABEL_LIMIT), AfterValidator(_said)] | None = None
-    text: Annotated[str, Field(max_length=EMBEDDING_LIMIT), AfterValidator(_said)] | None = None
+    label: (
+        Annotated[
+            str, Field(max_length=LABEL_LIMIT, description="New label."), AfterValidator(_said)
+        ]
+        | None
+    ) = None
+    text: (
+        Annotated[
+            str,
+            Field(max_length=EMBEDDING_LIMIT, description="New text; embedded anew if it differs."),
+            AfterValidator(_said),
+        ]
+        | None
+    ) = None
     expected_version: Version | None = None
 
 

@@ -186,7 +186,7 @@ class ItemStore:
         async with self._database.writing() as connection:
             row = await _locked(connection, item_id, expected)
             if row["deleted_at"] is not None:
-                raise Conflict("the item is deleted; restore it first")
+                raise Conflict("the item is deleted; restore it first with RestoreItem")
             values = {"id": item_id, "status": status, "now": now}
             await run(connection, "set_status", values)
 
