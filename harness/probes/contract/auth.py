@@ -27,7 +27,6 @@ def _unknown(at: At) -> None:
         f"Basic {guarded.full}",
         guarded.full,
         "Bearer",
-        "Bearer ",
     ):
         headers = {} if value is None else {"authorization": value}
         answer = status(_ask(at, guarded, **headers), 401, about=repr(value)[:20])

@@ -138,7 +138,8 @@ def _limits(longest: dict[str, Any], beyond: dict[str, tuple[Any, str]]) -> None
 _limits(
     {
         "title": "T" * 500,
-        "content": "word " * 20_000,
+        # One word of any length is one token, so that the largest content costs one vector.
+        "content": "c" * 100_000,
         "tags": [f"{number:03}" + "t" * 97 for number in range(50)],
         "subject": "s" * 1_000,
     },
