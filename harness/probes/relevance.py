@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from harness import mcp
 from harness.errors import NothingCollected
 from harness.evalsets import leakage
 from harness.evalsets.records import EvalSet
@@ -70,13 +71,23 @@ def _passes(bench: Workbench, found: EvalSet) -> Iterator[Pass]:
     with bench.servers(loaded.database_url, variants) as clients:
         for variant, client in zip(variants, clients, strict=True):
             what = f"{found.name}, {variant.name}"
-            yield Pass(found, variant.name, ask(client, loaded, found.queries, what))
+            done = Pass(found, variant.name, ask(client, loaded, found.queries, what))
+            yield done
+            if variant is HYBRID:
+                hybrid = done
         if any(len(query.texts) > 1 for query in found.queries):
-            first = [replace(query, texts=query.texts[:1]) for query in found.queries]
-            what = f"{found.name}, {ONE_TEXT}"
-            yield Pass(found, ONE_TEXT, ask(clients[0], loaded, first, what))
+            yield _one_text(clients[0], loaded, hybrid)
     if bench.can_start_servers and any(document.extras for document in found.documents):
         yield _without_extras(bench, found)
+
+
+def _one_text(client: mcp.Client, loaded: Loaded, hybrid: Pass) -> Pass:
+    """Each query by its first text alone; those that have one text were asked that way already."""
+    several = [query for query in loaded.found.queries if len(query.texts) > 1]
+    first = [replace(query, texts=query.texts[:1]) for query in several]
+    what = f"{loaded.found.name}, {ONE_TEXT}"
+    asked = {one.query.id: one for one in ask(client, loaded, first, what)}
+    return Pass(loaded.found, ONE_TEXT, [asked.get(one.query.id, one) for one in hybrid.asked])
 
 
 def _without_extras(bench: Workbench, found: EvalSet) -> Pass:
