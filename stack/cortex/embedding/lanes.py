@@ -48,6 +48,7 @@ class _Waiting:
 @dataclass(slots=True)
 class _Batch:
     texts: list[_Waiting]
+    lane: "SimpleQueue[_Batch | None] | None" = None
     began: float = 0.0
     ended: float = 0.0
     results: Sequence[Any] = ()
@@ -63,13 +64,14 @@ class Lanes:
         self._metrics = metrics
         self._waiting: list[_Waiting] = []
         self._cycle: deque[_Batch] = deque()
-        self._inbox: SimpleQueue[_Batch | None] = SimpleQueue()
-        self._idle = count
+        self._lanes: list[SimpleQueue[_Batch | None]] = [SimpleQueue() for _ in range(count)]
+        # The lane that ran last is taken first: its core's caches still hold what it needs.
+        self._idle = list(self._lanes)
         self._feeding = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads = [
-            threading.Thread(target=self._serve, name=f"lane-{number}", daemon=True)
-            for number in range(count)
+            threading.Thread(target=self._serve, args=[lane], name=f"lane-{number}", daemon=True)
+            for number, lane in enumerate(self._lanes)
         ]
         for thread in self._threads:
             thread.start()
@@ -93,8 +95,8 @@ class Lanes:
 
     def close(self) -> None:
         """Let the lanes finish what they hold and end."""
-        for _ in self._threads:
-            self._inbox.put(None)
+        for lane in self._lanes:
+            lane.put(None)
         for thread in self._threads:
             thread.join()
 
@@ -106,9 +108,9 @@ class Lanes:
             if not self._cycle:
                 return
             batch = self._cycle.popleft()
-            self._idle -= 1
+            batch.lane = self._idle.pop()
             self._metrics.queue_size -= len(batch.texts)
-            self._inbox.put(batch)
+            batch.lane.put(batch)
 
     def _begin_cycle(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -120,8 +122,8 @@ class Lanes:
             groups = micro_batches(lengths, max_texts=self._max_texts, max_tokens=self._max_tokens)
             self._cycle += [_Batch([texts[place] for place in group]) for group in groups]
 
-    def _serve(self) -> None:
-        while (batch := self._inbox.get()) is not None:
+    def _serve(self, lane: "SimpleQueue[_Batch | None]") -> None:
+        while (batch := lane.get()) is not None:
             batch.began = time.perf_counter()
             try:
                 batch.results = batch.texts[0].job.work([one.text for one in batch.texts])
@@ -135,7 +137,8 @@ class Lanes:
                 return
 
     def _finish(self, batch: _Batch) -> None:
-        self._idle += 1
+        assert batch.lane is not None
+        self._idle.append(batch.lane)
         self._feed()
         sizes = [len(one.text.ids) for one in batch.texts]
         self._metrics.batch_size.observe(len(sizes))

@@ -165,6 +165,8 @@ def serve(settings: Settings) -> None:
         loop="uvloop",
         http="httptools",
         ws="none",
+        # Longer than clients keep a connection: one that closes first breaks a request under way.
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=settings.drain_s,
     )
     # uvicorn drains on a signal, then raises it again for whoever handled it before: nobody else.

@@ -29,7 +29,7 @@ class Wire:
         self._jitter = jitter
         self._client = httpx.AsyncClient(
             headers=headers,
-            limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=60),
+            limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=30),
         )
 
     async def aclose(self) -> None:

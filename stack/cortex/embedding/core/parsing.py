@@ -6,7 +6,7 @@ that say so, and what cannot be read is answered in plain text.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,8 @@ from cortex.embedding.records import Input, Refused, Wish
 from cortex.shared.errors import StackError
 
 _BIGGEST_ID = 2**32 - 1
-_KNOWN_FIELDS = tuple(
-    f'"{name}"'.encode()
-    for name in (
+_KNOWN_FIELDS = frozenset(
+    (
         *("inputs", "input", "ids", "query", "texts", "instances"),
         *("source_sentence", "sentences", "parameters", "model", "user"),
         *("truncate", "truncation_direction", "prompt_name", "normalize", "dimensions"),
@@ -241,9 +240,19 @@ def read_object(body: bytes) -> Fields:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
         return Fields(_read_slowly(body, refuse), refuse)
-    if any(body.count(name) > 1 for name in _KNOWN_FIELDS):
+    # The fast reader keeps the last of two fields; a name seen twice may also be in a text.
+    if any(body.count(b'"%b"' % name.encode()) > 1 for name in _field_names(value)):
         value = _read_slowly(body, refuse)
     return Fields(value, refuse)
+
+
+def _field_names(value: object) -> Iterator[str]:
+    """The names of an object's known fields, and of those of the objects in it."""
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        if name in _KNOWN_FIELDS:
+            yield name
+        if isinstance(inner, dict):
+            yield from _field_names(inner)
 
 
 def _read_slowly(body: bytes, refuse: Callable[[str], StackError]) -> object:
@@ -254,7 +263,7 @@ def _read_slowly(body: bytes, refuse: Callable[[str], StackError]) -> object:
         if len(read) < len(found):
             names = [name for name, _ in found]
             twice = next(name for name in names if names.count(name) > 1)
-            if f'"{twice}"'.encode() in _KNOWN_FIELDS:
+            if twice in _KNOWN_FIELDS:
                 raise refuse(f"duplicate field `{twice}`")
         return read
 
