@@ -1,16 +1,13 @@
 """Wires the memory server and serves it; the only module that knows all its parts."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import resources
 from typing import Any
 
-import sqlalchemy
 import uvicorn
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -61,7 +58,6 @@ def build(settings: Settings) -> Starlette:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         await database.open()
-        await _refuse_other_schema(database)
         async with manager.run():
             yield
         await client.aclose()
@@ -126,13 +122,17 @@ def read_tokens(text: str) -> list[http.Token]:
     return tokens
 
 
-async def _refuse_other_schema(database: Database) -> None:
+async def refuse_other_schema(url: str) -> None:
     """Refuse to start on a schema this version does not know; a database that is away may come."""
+    database = Database(url, 1)
+    await database.open()
     try:
         found = await schema_version(database)
     except Unavailable:
         log.warning("the database does not answer yet")
         return
+    finally:
+        await database.close()
     if found != SCHEMA_VERSION:
         raise Misconfigured(
             f"the database's schema is at {found or 'nothing'}, this version needs "
@@ -166,6 +166,8 @@ def serve() -> None:
     settings = Settings.read()
     assert isinstance(settings, Settings)
     set_up_logs(settings.log_level)
+    # Before the server is: what is raised inside it is told as a trace, not as a sentence.
+    asyncio.run(refuse_other_schema(settings.database_url.get_secret_value()))
     config = uvicorn.Config(
         build(settings),
         host=settings.host,
@@ -187,6 +189,12 @@ def migrate() -> str:
 
 def migrate_database(url: str) -> str:
     """Bring one database's schema to this version."""
+    # Imported here: a server that only serves need not carry them.
+    import sqlalchemy
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
     config = Config()
     folder = resources.files("cortex.memory").joinpath("migrations")
     config.set_main_option("script_location", str(folder).replace("%", "%%"))

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import httpx
+
 from cortex.runtime import processes
 from cortex.runtime.layout import (
     SHARED_ROOT,
@@ -193,6 +195,15 @@ def _locked(layout: StackLayout) -> Iterator[None]:
         yield
 
 
+def _model(url: str) -> dict[str, str]:
+    """Which model the embedding service runs, and the version it says it is of."""
+    try:
+        body = httpx.get(f"{url}/info", timeout=5, trust_env=False).json()
+        return {"model": str(body["model_id"]), "version": str(body["version"])}
+    except (httpx.HTTPError, ValueError, KeyError):
+        return {"model": "unknown"}
+
+
 def targets(layout: StackLayout, state: StackState, revision: str) -> dict[str, Any]:
     """The `cortex.targets/1` document: where each service answers, with secrets."""
     ports = {name: one.port for name, one in state.services.items()}
@@ -210,6 +221,8 @@ def targets(layout: StackLayout, state: StackState, revision: str) -> dict[str, 
                 "command": list(service.command),
                 "environment": dict(start),
             }
+    if "embedding" in services:
+        services["embedding"] |= _model(plan.url("embedding"))
     if "memory" in services:
         services["memory"] |= {"mcp_url": plan.url("memory") + "/mcp", "token": None}
     return {

@@ -18,6 +18,9 @@ log = logging.getLogger(__name__)
 LOOK_AGAIN_S = 5.0
 """How long the service's word on its model is trusted: a swapped service is noticed after it."""
 
+LOOK_FOR_IT_EVERY_S = 3.0
+"""While the service is away one search in this time looks for it; the others do not wait."""
+
 SPARE_TOKENS = 10
 """Left free in a window: two special tokens, and some for a word that a cut made two of."""
 
@@ -59,18 +62,30 @@ class Embedder:
         self._write_s = write_s
         self._model: Model | None = None
         self._trusted_until = 0.0
-        self.last_failure: str | None = None
+        self._away: str | None = None
+        self._next_look = 0.0
 
     async def queries(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """One vector a query; raises `Unavailable`, or `OtherModel` where they'd mean nothing."""
         try:
+            await self._look_if_away()
             await self._check_model(settle=False)
             vectors = await self._client.embed_queries(texts, deadline_s=self._search_s)
         except Unavailable as err:
             self._failed(err)
             raise
-        self.last_failure = None
+        self._away = None
         return list(vectors)
+
+    async def _look_if_away(self) -> None:
+        """Raise at once where the service is known to be away, but for one caller that looks."""
+        if self._away is None:
+            return
+        now = time.monotonic()
+        if now < self._next_look:
+            raise Unavailable(self._away)
+        self._next_look = now + LOOK_FOR_IT_EVERY_S
+        await self._client.healthy()
 
     async def rows(self, texts: Sequence[Text]) -> tuple[Model, list[list[VectorRow]]]:
         """The vectors of each text, window by window; one batched call for all of them."""
@@ -83,7 +98,7 @@ class Embedder:
         except Unavailable as err:
             self._failed(err)
             raise
-        self.last_failure = None
+        self._away = None
         left = iter(vectors)
         return model, [
             [_row(text, number, piece.window, next(left)) for number, piece in enumerate(some)]
@@ -92,7 +107,12 @@ class Embedder:
 
     def _failed(self, err: Unavailable) -> None:
         self._trusted_until = 0.0
-        self.last_failure = str(err)
+        if isinstance(err, OtherModel):  # it is there, and is asked again by the next one
+            return
+        if self._away is None:
+            log.warning("the embedding service is away", extra={"why": str(err)})
+            self._next_look = time.monotonic() + LOOK_FOR_IT_EVERY_S
+        self._away = str(err)
 
     async def _check_model(self, *, settle: bool) -> Model:
         """The model of the store, which must be the service's; the first write settles it."""

@@ -7,23 +7,21 @@ from dataclasses import dataclass, field, replace
 
 from cortex.memory.actions.caller import Caller
 from cortex.memory.actions.embedder import Embedder, OtherModel
-from cortex.memory.actions.projects import Projects
-from cortex.memory.core.fusion import Scored, best_first, fuse
+from cortex.memory.actions.projects import Projects, as_uuid, no_such_project
+from cortex.memory.core.fusion import Scored, best_first, foremost, fuse
 from cortex.memory.core.operators import Operators, read_operators
 from cortex.memory.core.relevance import is_relevant
 from cortex.memory.core.snippets import snippet, words_of
 from cortex.memory.core.texts import added_words
-from cortex.memory.records import Found, Hit, ItemFilter, Project
+from cortex.memory.records import Found, Hit, ItemFilter
 from cortex.memory.store import SearchStore
-from cortex.memory.store.search import Best, Scope, WordsFound
+from cortex.memory.store.search import Best, Both, Near, Scope, Where, WordsFound
 from cortex.shared.errors import Unavailable
 from cortex.shared.stages import stage
 
 UNAVAILABLE = "embedding service unavailable"
 
 LEAST_CANDIDATES = 100
-MOST_POSTINGS = 30_000
-"""Postings that are read to find candidates; see `find_by_words`."""
 
 EXACT_UP_TO = 6_000
 """Vectors in scope up to which every one is compared; see docs/decisions/0005-vector-arm.md."""
@@ -32,6 +30,11 @@ EXACT_AT_MOST = 60_000
 """Vectors in scope up to which comparing all is the way out where the index finds too little."""
 
 MOST_EF_SEARCH = 1000
+MOST_TIES = 50
+"""Hits of one score beyond the limit that are read to order them by time."""
+
+Embedded = tuple[list[Sequence[float]], str | None]
+"""The queries' vectors (none: words alone), and why there are none, if that is a failing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +50,26 @@ class SearchWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A wish, read: where to look, the texts, and the items left by filters (None: all)."""
+
+    wish: SearchWish
+    where: Where
+    texts: Sequence[str]
+    items: Sequence[int] | None
+
+    @property
+    def most(self) -> int:
+        """Candidates each arm brings."""
+        return max(LEAST_CANDIDATES, 2 * self.wish.limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Ranked:
     """Both arms' outcome, before whole items are read."""
 
-    order: Sequence[Scored]
+    scored: Sequence[Scored]
+    scope: Scope
     words: WordsFound | None
     vectors: Sequence[Sequence[float]]
     degraded: str | None
@@ -76,19 +95,21 @@ class Search:
     async def find(self, caller: Caller, wish: SearchWish) -> Found:
         """The best items for one to four queries."""
         operators = [read_operators(query) for query in wish.queries]
-        embedding = asyncio.ensure_future(self._embed([one.text for one in operators]))
+        texts = [one.text for one in operators]
+        embedding = asyncio.ensure_future(self._embed(texts))
         try:
-            with stage("scope"):
-                scope = await self._scope(caller, wish, operators)
-            ranked = await self._rank(wish, operators, scope, embedding)
+            where = _where(caller, wish)
+            items = await self._narrowed(wish, where, operators)
+            asked = _Asked(wish=wish, where=where, texts=texts, items=items)
+            ranked = await self._rank(asked, embedding)
         finally:
             if not embedding.done():
                 embedding.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await embedding
-        return await self._answer(wish, scope, ranked)
+        return await self._answer(asked, ranked)
 
-    async def _embed(self, texts: Sequence[str]) -> tuple[list[Sequence[float]], str | None]:
+    async def _embed(self, texts: Sequence[str]) -> Embedded:
         if self._strategy == "text-only":
             return [], None
         with stage("embed"):
@@ -99,116 +120,103 @@ class Search:
             except Unavailable:
                 return [], UNAVAILABLE
 
-    async def _scope(
-        self, caller: Caller, wish: SearchWish, operators: Sequence[Operators]
-    ) -> Scope:
-        if wish.project is not None:
-            projects = [await self._projects.get(caller, wish.project)]
-        else:
-            projects = await self._projects.every(caller)
-        scope = _scope_of(projects, every=wish.project is None and caller.projects is None)
-        required, excluded = "", ""
-        if any(one.required or one.excluded for one in operators):
-            single = len(operators) == 1
-            required, excluded = await self._store.phrase_conditions(
-                [phrase for one in operators for phrase in one.required if single],
-                [phrase for one in operators for phrase in one.excluded],
-                self._language,
-            )
-        if wish.filter.narrows() or required or excluded:
-            items = await self._store.filtered_items(
-                scope.projects, wish.filter, required, excluded
-            )
-            scope = replace(scope, items=items)
-        return scope
+    async def _narrowed(
+        self, wish: SearchWish, where: Where, operators: Sequence[Operators]
+    ) -> Sequence[int] | None:
+        """All items that filters and meant operators leave, or None where nothing narrows."""
+        meant = any(one.required or one.excluded for one in operators)
+        if not (meant or wish.filter.narrows()):
+            return None
+        with stage("filter"):
+            scope = await self._store.scope(where)
+            required, excluded = "", ""
+            if meant:
+                alone = len(operators) == 1
+                required, excluded = await self._store.phrase_conditions(
+                    [phrase for one in operators for phrase in one.required if alone],
+                    [phrase for one in operators for phrase in one.excluded],
+                    self._language,
+                )
+            return await self._store.filtered_items(scope.projects, wish.filter, required, excluded)
 
-    async def _rank(
-        self,
-        wish: SearchWish,
-        operators: Sequence[Operators],
-        scope: Scope,
-        embedding: "asyncio.Future[tuple[list[Sequence[float]], str | None]]",
-    ) -> _Ranked:
-        most = max(LEAST_CANDIDATES, 2 * wish.limit)
-        words = None
-        if self._strategy != "vector-only":
-            with stage("text"):
-                words = await self._by_words(operators, scope, most)
+    async def _rank(self, asked: _Asked, embedding: "asyncio.Future[Embedded]") -> _Ranked:
+        words: WordsFound | None = None
+        if self._strategy == "vector-only":
+            scope = await self._store.scope(asked.where)
+        else:
+            scope, words = await self._by_words(asked)
+        if asked.wish.project is not None and not scope.projects:
+            raise no_such_project(asked.wish.project)
         vectors, degraded = await embedding
         if words is None and not vectors:  # vector-only, and there are none: still an answer
-            words = await self._by_words(operators, scope, most)
+            scope, words = await self._by_words(asked)
         texts = {} if words is None else dict(zip(words.items, words.parts, strict=True))
-        with stage("vector"):
-            similarities = await self._by_meaning(vectors, scope, list(texts), most)
-        if words is not None and words.cut and similarities:
-            rest = [item for item in similarities if item not in texts]
-            with stage("text"):
-                texts |= await self._store.score_words(words, scope, rest)
-        strategy = self._strategy if vectors else "text-only"
+        similarities: dict[int, float] = {}
+        if vectors:
+            near = Near(
+                vectors=vectors, scope=scope, items=asked.items, words=words, most=asked.most
+            )
+            with stage("vector"):
+                for item, (similarity, part) in (await self._by_meaning(asked, near)).items():
+                    similarities[item] = similarity
+                    if part is not None:
+                        texts[item] = part
         with stage("fuse"):
-            scored = fuse(strategy, similarities, texts)
-            known = await self._store.tie_breakers([one.item for one in scored])
-            order = best_first(scored, known)
-        return _Ranked(order=order, words=words, vectors=vectors, degraded=degraded)
+            scored = fuse(self._strategy if vectors else "text-only", similarities, texts)
+        return _Ranked(scored=scored, scope=scope, words=words, vectors=vectors, degraded=degraded)
 
-    async def _by_words(
-        self, operators: Sequence[Operators], scope: Scope, most: int
-    ) -> WordsFound:
-        texts = [f"{one.text} {added_words(one.text)}" for one in operators]
-        words = list(dict.fromkeys(word for one in operators for word in words_of(one.text)))
-        return await self._store.by_words(
-            texts, words[:64], scope, self._language, most, MOST_POSTINGS
-        )
+    async def _by_words(self, asked: _Asked) -> tuple[Scope, WordsFound]:
+        texts = [f"{text} {added_words(text)}" for text in asked.texts]
+        words = list(dict.fromkeys(word for text in asked.texts for word in words_of(text)))
+        with stage("text"):
+            return await self._store.by_words(
+                texts, words[:64], asked.where, asked.items, self._language, asked.most
+            )
 
-    async def _by_meaning(
-        self, vectors: Sequence[Sequence[float]], scope: Scope, text_items: list[int], most: int
-    ) -> Mapping[int, float]:
-        if not vectors:
-            return {}
-        if scope.items is not None or scope.live_vectors <= EXACT_UP_TO:
-            return await self._store.exactly(vectors, scope, text_items, most)
+    async def _by_meaning(self, asked: _Asked, near: Near) -> Both:
+        scope = near.scope
+        if near.items is not None or scope.live_vectors <= EXACT_UP_TO:
+            return await self._store.exactly(near)
+        every = asked.where.every and asked.where.allowed is None
         share = 1.0
-        if not scope.every_project:
+        if not every:
             share = scope.live_vectors / max(1, await self._projects.all_vectors())
-        wanted = most + most // 2
+        wanted = near.most + near.most // 2
         ef_search = int(min(MOST_EF_SEARCH, max(wanted, wanted / share)))
-        found = await self._store.nearest(vectors, scope, text_items, wanted, ef_search)
-        enough = min(most // 2, scope.live_items)
-        if len(found) - len(text_items) < enough and scope.live_vectors <= EXACT_AT_MOST:
-            return await self._store.exactly(vectors, scope, text_items, most)
+        found = await self._store.nearest(near, wanted, ef_search, every_project=every)
+        brought = len(found) - (len(near.words.items) if near.words is not None else 0)
+        too_few = brought < min(near.most // 2, scope.live_items)
+        if too_few and scope.live_vectors <= EXACT_AT_MOST:
+            return await self._store.exactly(near)
         return found
 
-    async def _answer(self, wish: SearchWish, scope: Scope, ranked: _Ranked) -> Found:
-        relevant = _is_relevant(ranked)
-        shown = [one for one in ranked.order if one.score >= wish.min_score] if relevant else []
-        hidden = len(ranked.order) - len(shown) if relevant else 0
-        top = shown[: wish.limit]
-        with stage("fetch"):
-            best = (
-                await self._store.hits(
+    async def _answer(self, asked: _Asked, ranked: _Ranked) -> Found:
+        wish = asked.wish
+        relevant = self._strategy == "vector-only" or _is_relevant(ranked)
+        shown = [one for one in ranked.scored if one.score >= wish.min_score] if relevant else []
+        top = foremost(shown, wish.limit)[: wish.limit + MOST_TIES]
+        best: Mapping[int, Best] = {}
+        if top:
+            with stage("fetch"):
+                best = await self._store.hits(
                     [one.item for one in top], ranked.vectors, wish.most_characters
                 )
-                if top
-                else {}
-            )
+        known = {number: (one.item.updated_at, one.item.id) for number, one in best.items()}
         words = [word for query in wish.queries for word in words_of(query)]
         hits = tuple(
             _hit(one, best[one.item], words, wish.most_characters)
-            for one in top
-            if one.item in best
+            for one in best_first(top, known)[: wish.limit]
         )
         return Found(
             hits=hits,
             degraded=ranked.degraded,
             nothing_relevant=not relevant,
-            hidden_by_min_score=hidden,
+            hidden_by_min_score=len(ranked.scored) - len(shown) if relevant else 0,
             ignored_words=tuple(ranked.words.ignored) if ranked.words else (),
-            notes=tuple(await self._notes(wish, scope, ranked, bool(hits))),
+            notes=tuple(await self._notes(asked, ranked, answered=bool(hits))),
         )
 
-    async def _notes(
-        self, wish: SearchWish, scope: Scope, ranked: _Ranked, answered: bool
-    ) -> list[str]:
+    async def _notes(self, asked: _Asked, ranked: _Ranked, *, answered: bool) -> list[str]:
         notes = []
         if ranked.words is not None and ranked.words.asked_terms == 0:
             notes.append(
@@ -217,10 +225,10 @@ class Search:
             )
         if answered:
             return notes
-        if scope.live_items == 0:
+        if ranked.scope.live_items == 0:
             notes.append("there are no memory items here yet")
-        elif wish.filter.narrows() and not scope.items:
-            notes += await self._unmatched(wish, scope)
+        elif asked.wish.filter.narrows() and not asked.items:
+            notes += await self._unmatched(asked.wish, ranked.scope)
         return notes
 
     async def _unmatched(self, wish: SearchWish, scope: Scope) -> list[str]:
@@ -240,24 +248,18 @@ class Search:
         return notes or ["each filter value occurs here, but no memory item matches all of them"]
 
 
+def _where(caller: Caller, wish: SearchWish) -> Where:
+    if wish.project is None:
+        return Where(every=True, allowed=caller.projects)
+    return Where(slug=wish.project, project_id=as_uuid(wish.project), allowed=caller.projects)
+
+
 def _is_relevant(ranked: _Ranked) -> bool:
     if ranked.words is not None and ranked.words.asked_terms == 0:
         return True
-    known = [one.similarity for one in ranked.order if one.similarity is not None]
+    known = [one.similarity for one in ranked.scored if one.similarity is not None]
     covered = ranked.words.covered if ranked.words is not None else 0.0
-    return bool(ranked.order) and is_relevant(max(known, default=None), covered)
-
-
-def _scope_of(projects: Sequence[Project], *, every: bool) -> Scope:
-    live_items = sum(project.live_items for project in projects)
-    live_words = sum(project.live_words for project in projects)
-    return Scope(
-        projects=[project.number for project in projects],
-        every_project=every,
-        live_items=live_items,
-        mean_words=live_words / live_items if live_items else 0.0,
-        live_vectors=sum(project.live_vectors for project in projects),
-    )
+    return bool(ranked.scored) and is_relevant(max(known, default=None), covered)
 
 
 def _hit(scored: Scored, best: Best, words: Sequence[str], most_characters: int) -> Hit:

@@ -28,7 +28,7 @@ class Projects:
         """The project with this slug or id; `NotFound` also where the caller may not see it."""
         project = await self._store.find(reference, as_uuid(reference))
         if project is None or not caller.may_see(project):
-            raise NotFound(f"there is no project {reference!r}; ListProjects names them all")
+            raise no_such_project(reference)
         return project
 
     async def every(self, caller: Caller) -> list[Project]:
@@ -60,6 +60,11 @@ class Projects:
         if slug is not None and slug != project.slug and caller.projects is not None:
             raise Forbidden("this token is bound to its projects' slugs; it may not change one")
         return await self._store.update(project.id, name, slug, clock.now())
+
+
+def no_such_project(reference: str) -> NotFound:
+    """The error for a project that is not there, or not for this caller."""
+    return NotFound(f"there is no project {reference!r}; ListProjects names them all")
 
 
 def as_uuid(text: str) -> UUID | None:

@@ -78,6 +78,18 @@ def _places(scores: Mapping[int, float]) -> dict[int, int]:
     return places
 
 
+def foremost(scored: Sequence[Scored], limit: int) -> list[Scored]:
+    """The `limit` best and all that score as much as the last of them, best first."""
+    ordered = sorted(scored, key=lambda one: (-round(one.score, ROUND_TO), -one.item))
+    if len(ordered) <= limit:
+        return ordered
+    last = round(ordered[limit - 1].score, ROUND_TO)
+    end = limit
+    while end < len(ordered) and round(ordered[end].score, ROUND_TO) == last:
+        end += 1
+    return ordered[:end]
+
+
 def best_first(
     scored: Sequence[Scored], known: Mapping[int, tuple[datetime, UUID]]
 ) -> list[Scored]:

@@ -251,30 +251,40 @@ WHERE m.project_number = ANY(%(projects)s) AND m.deleted_at IS NULL
 -- name: find_by_words
 -- BM25 (k1 1.2, b .75) over postings. The rarest terms lead, as many as stay within the most
 -- postings; a term too common to lead only adds to the score of items that others brought.
-WITH asked AS MATERIALIZED (
+WITH scope AS MATERIALIZED (
+    SELECT coalesce(array_agg(number), '{}') AS projects,
+        coalesce(sum(live_items), 0)::float8 AS live_items,
+        coalesce(sum(live_vectors), 0)::int AS live_vectors,
+        greatest(coalesce(sum(live_words) / nullif(sum(live_items), 0), 0), 1)::float8 AS mean_length
+    FROM projects
+    WHERE (%(every)s OR slug = %(slug)s OR id = %(project_id)s)
+      AND (%(allowed)s::text[] IS NULL OR slug = ANY(%(allowed)s))
+), asked AS MATERIALIZED (
     SELECT q.number::int AS query, w.lexeme AS term
     FROM unnest(%(texts)s::text[]) WITH ORDINALITY AS q (text, number)
     CROSS JOIN LATERAL unnest(to_tsvector(%(language)s::regconfig, q.text)) AS w
 ), counted AS MATERIALIZED (
     SELECT a.term, (
         SELECT count(*) FROM memory_item_terms AS t
-        WHERE t.term = a.term AND t.project_number = ANY(%(projects)s)
+        WHERE t.term = a.term AND t.project_number = ANY((SELECT projects FROM scope)::int[])
     ) AS items
     FROM (SELECT DISTINCT term FROM asked) AS a
 ), weighed AS MATERIALIZED (
     SELECT term, items,
-        ln(1 + (%(live_items)s - items + 0.5) / (items + 0.5))::float8 AS weight,
+        ln(1 + (scope.live_items - items + 0.5) / (items + 0.5))::float8 AS weight,
         sum(items) OVER (ORDER BY items, term) <= %(most_postings)s
             OR row_number() OVER (PARTITION BY items > 0 ORDER BY items, term) = 1 AS leads
-    FROM counted
+    FROM counted, scope
 ), matched AS MATERIALIZED (
     SELECT a.query, t.project_number, t.item_number,
         sum(w.weight * t.frequency * 2.2
-            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score,
+            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / scope.mean_length))) AS score,
         sum(w.weight) AS covered
-    FROM weighed AS w
+    FROM scope
+    CROSS JOIN weighed AS w
     JOIN asked AS a USING (term)
-    JOIN memory_item_terms AS t ON t.term = w.term AND t.project_number = ANY(%(projects)s)
+    JOIN memory_item_terms AS t
+        ON t.term = w.term AND t.project_number = ANY((SELECT projects FROM scope)::int[])
     WHERE w.leads AND (%(items)s::int[] IS NULL OR t.item_number = ANY(%(items)s))
     GROUP BY a.query, t.project_number, t.item_number
 ), foremost AS MATERIALIZED (
@@ -287,8 +297,9 @@ WITH asked AS MATERIALIZED (
     FROM foremost AS l
     LEFT JOIN LATERAL (
         SELECT sum(w.weight) AS covered, sum(w.weight * t.frequency * 2.2
-            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score
-        FROM weighed AS w
+            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / scope.mean_length))) AS score
+        FROM scope
+        CROSS JOIN weighed AS w
         JOIN asked AS a ON a.term = w.term AND a.query = l.query
         JOIN memory_item_terms AS t ON t.term = w.term
             AND t.project_number = l.project_number AND t.item_number = l.item_number
@@ -305,7 +316,7 @@ WITH asked AS MATERIALIZED (
     ORDER BY part DESC, item_number DESC
     LIMIT %(most_items)s
 )
-SELECT
+SELECT scope.projects, scope.live_items, scope.live_vectors, scope.mean_length,
     (SELECT coalesce(array_agg(item_number ORDER BY part DESC, item_number DESC), '{}') FROM best) AS items,
     (SELECT coalesce(array_agg(part ORDER BY part DESC, item_number DESC), '{}') FROM best) AS parts,
     (SELECT coalesce(array_agg(a.query), '{}') FROM asked AS a JOIN weighed USING (term)) AS queries,
@@ -316,8 +327,22 @@ SELECT
     (SELECT count(*) > %(most_items)s FROM (SELECT 1 FROM matched LIMIT %(most_items)s + 1) AS m) AS cut,
     ARRAY(SELECT w FROM unnest(%(words)s::text[]) AS w
           WHERE length(to_tsvector(%(language)s::regconfig, w)) = 0) AS ignored
+FROM scope
+
+-- name: find_scope
+WITH scope AS MATERIALIZED (
+    SELECT coalesce(array_agg(number), '{}') AS projects,
+        coalesce(sum(live_items), 0)::float8 AS live_items,
+        coalesce(sum(live_vectors), 0)::int AS live_vectors,
+        greatest(coalesce(sum(live_words) / nullif(sum(live_items), 0), 0), 1)::float8 AS mean_length
+    FROM projects
+    WHERE (%(every)s OR slug = %(slug)s OR id = %(project_id)s)
+      AND (%(allowed)s::text[] IS NULL OR slug = ANY(%(allowed)s))
+)
+SELECT projects, live_items, live_vectors, mean_length FROM scope
 
 -- name: find_exactly
+-- Items near by meaning and the text arm's items, both scored on both signals.
 WITH scored AS MATERIALIZED (
     SELECT item_number, max(greatest(
         -(embedding <#> %(vector1)s::vector(384)), -(embedding <#> %(vector2)s::vector(384)),
@@ -327,13 +352,28 @@ WITH scored AS MATERIALIZED (
     WHERE live AND project_number = ANY(%(projects)s)
       AND (%(items)s::int[] IS NULL OR item_number = ANY(%(items)s))
     GROUP BY item_number
-), nearest AS MATERIALIZED (
-    SELECT item_number, similarity FROM scored
-    ORDER BY similarity DESC, item_number DESC LIMIT %(most_items)s
+), near AS MATERIALIZED (
+    (SELECT item_number, similarity FROM scored
+     ORDER BY similarity DESC, item_number DESC LIMIT %(most_items)s)
+    UNION
+    SELECT item_number, similarity FROM scored WHERE item_number = ANY(%(text_items)s)
+), rest AS (
+    SELECT s.item_number, max(s.score / most.score) AS part
+    FROM (
+        SELECT a.query, t.item_number, sum(a.weight * t.frequency * 2.2
+            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score
+        FROM unnest(%(queries)s::int[], %(terms)s::text[], %(weights)s::float8[]) AS a (query, term, weight)
+        JOIN memory_item_terms AS t ON t.term = a.term AND t.project_number = ANY(%(projects)s)
+            AND t.item_number = ANY(ARRAY(SELECT item_number FROM near EXCEPT SELECT unnest(%(text_items)s::int[])))
+        GROUP BY a.query, t.item_number
+    ) AS s
+    JOIN (
+        SELECT a.query, greatest(sum(a.weight * 2.2), 1e-9) AS score
+        FROM unnest(%(queries)s::int[], %(weights)s::float8[]) AS a (query, weight) GROUP BY a.query
+    ) AS most USING (query)
+    GROUP BY s.item_number
 )
-SELECT item_number, similarity FROM nearest
-UNION
-SELECT item_number, similarity FROM scored WHERE item_number = ANY(%(text_items)s)
+SELECT item_number, similarity, part FROM near LEFT JOIN rest USING (item_number)
 
 -- name: find_nearest
 -- One arm a query vector: only ORDER BY … <#> a constant LIMIT n uses the index.
@@ -357,34 +397,31 @@ WITH arms AS MATERIALIZED (
      WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
      ORDER BY embedding::halfvec(384) <#> %(vector4)s::vector(384)::halfvec(384)
      LIMIT %(most_vectors4)s)
+), near AS MATERIALIZED (
+    SELECT item_number, max(greatest(
+        -(embedding <#> %(vector1)s::vector(384)), -(embedding <#> %(vector2)s::vector(384)),
+        -(embedding <#> %(vector3)s::vector(384)), -(embedding <#> %(vector4)s::vector(384))
+    )) AS similarity
+    FROM memory_item_embeddings
+    WHERE live AND item_number = ANY(ARRAY(SELECT item_number FROM arms) || %(text_items)s::int[])
+    GROUP BY item_number
+), rest AS (
+    SELECT s.item_number, max(s.score / most.score) AS part
+    FROM (
+        SELECT a.query, t.item_number, sum(a.weight * t.frequency * 2.2
+            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score
+        FROM unnest(%(queries)s::int[], %(terms)s::text[], %(weights)s::float8[]) AS a (query, term, weight)
+        JOIN memory_item_terms AS t ON t.term = a.term AND t.project_number = ANY(%(projects)s)
+            AND t.item_number = ANY(ARRAY(SELECT item_number FROM near EXCEPT SELECT unnest(%(text_items)s::int[])))
+        GROUP BY a.query, t.item_number
+    ) AS s
+    JOIN (
+        SELECT a.query, greatest(sum(a.weight * 2.2), 1e-9) AS score
+        FROM unnest(%(queries)s::int[], %(weights)s::float8[]) AS a (query, weight) GROUP BY a.query
+    ) AS most USING (query)
+    GROUP BY s.item_number
 )
-SELECT item_number, max(greatest(
-    -(embedding <#> %(vector1)s::vector(384)), -(embedding <#> %(vector2)s::vector(384)),
-    -(embedding <#> %(vector3)s::vector(384)), -(embedding <#> %(vector4)s::vector(384))
-)) AS similarity
-FROM memory_item_embeddings
-WHERE live AND item_number = ANY(ARRAY(SELECT item_number FROM arms) || %(text_items)s::int[])
-GROUP BY item_number
-
--- name: score_words
-SELECT s.item_number, max(s.score / greatest(most.score, 1e-9)) AS part
-FROM (
-    SELECT a.query, t.item_number, sum(a.weight * t.frequency * 2.2
-        / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score
-    FROM unnest(%(queries)s::int[], %(terms)s::text[], %(weights)s::float8[]) AS a (query, term, weight)
-    JOIN memory_item_terms AS t ON t.term = a.term
-        AND t.project_number = ANY(%(projects)s) AND t.item_number = ANY(%(items)s)
-    GROUP BY a.query, t.item_number
-) AS s
-JOIN (
-    SELECT a.query, sum(a.weight * 2.2) AS score
-    FROM unnest(%(queries)s::int[], %(weights)s::float8[]) AS a (query, weight) GROUP BY a.query
-) AS most USING (query)
-GROUP BY s.item_number
-
--- name: tie_breakers
-SELECT number, id, updated_at FROM memory_items
-WHERE number = ANY(%(numbers)s) AND deleted_at IS NULL
+SELECT item_number, similarity, part FROM near LEFT JOIN rest USING (item_number)
 
 -- name: get_hits
 SELECT m.number, m.id, m.project_id, m.project_number, p.slug AS project, m.category, m.title,

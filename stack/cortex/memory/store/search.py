@@ -2,30 +2,41 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from cortex.memory.records import ItemFilter, MemoryItem
 from cortex.memory.store.connection import Database, Row, Vector, run
 from cortex.memory.store.items import filter_values, item_of
+from cortex.memory.store.projects import Slugs
 
 SNIPPET_ROOM = 2_000
 """Characters of the best matching text that are read to cut a snippet from."""
 
 MOST_QUERIES = 4
 
+MOST_POSTINGS = 30_000
+"""Postings that are read to find candidates; see `find_by_words`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Where a caller asks: one project by slug or id, or every one; `allowed` limits both."""
+
+    slug: str = ""
+    project_id: UUID | None = None
+    every: bool = False
+    allowed: Slugs = None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where a search looks: projects, and items (None: all) left after filters."""
+    """Where a search looks, and the counts ranking needs; no projects: there is none such."""
 
     projects: Sequence[int]
-    every_project: bool
-    live_items: int
-    mean_words: float
+    live_items: float
     live_vectors: int
-    items: Sequence[int] | None = None
+    mean_length: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +58,21 @@ class WordsFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """What the vector arm is asked: vectors, the text arm's outcome, how many items at most."""
+
+    vectors: Sequence[Sequence[float]]
+    scope: Scope
+    items: Sequence[int] | None
+    words: WordsFound | None
+    most: int
+
+
+Both = dict[int, tuple[float, float | None]]
+"""By item: best similarity, and the text part where the text arm did not bring the item."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
     """A hit's whole item and where it matched best; `position` is None without vectors."""
 
@@ -63,6 +89,11 @@ class SearchStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def scope(self, where: Where) -> Scope:
+        """The projects asked for, with their counts."""
+        async with self._database.reading() as connection:
+            return Scope(**(await run(connection, "find_scope", _where(where)))[0])
 
     async def filtered_items(
         self, projects: Sequence[int], wanted: ItemFilter, required: str, excluded: str
@@ -94,82 +125,44 @@ class SearchStore:
         self,
         texts: Sequence[str],
         words: Sequence[str],
-        scope: Scope,
+        where: Where,
+        items: Sequence[int] | None,
         language: str,
         most_items: int,
-        most_postings: int,
-    ) -> WordsFound:
+    ) -> tuple[Scope, WordsFound]:
         """The best items by words; `texts` one a query, `words` to say which were ignored."""
-        values = {
+        values = _where(where) | {
             "texts": list(texts),
             "words": list(words),
             "language": language,
-            "projects": list(scope.projects),
-            "items": None if scope.items is None else list(scope.items),
-            "live_items": scope.live_items,
-            "mean_length": max(scope.mean_words, 1.0),
+            "items": None if items is None else list(items),
             "most_items": most_items,
-            "most_postings": most_postings,
+            "most_postings": MOST_POSTINGS,
         }
         async with self._database.reading() as connection:
-            return WordsFound(**(await run(connection, "find_by_words", values))[0])
+            row = (await run(connection, "find_by_words", values))[0]
+        scope = Scope(**{name: row.pop(name) for name in Scope.__slots__})
+        return scope, WordsFound(**row)
 
-    async def exactly(
-        self, vectors: Sequence[Sequence[float]], scope: Scope, text_items: Sequence[int], most: int
-    ) -> dict[int, float]:
-        """Best similarity of the nearest items and of `text_items`, every vector compared."""
-        values = _four(vectors) | {
-            "projects": list(scope.projects),
-            "items": None if scope.items is None else list(scope.items),
-            "text_items": list(text_items),
-            "most_items": most,
-        }
+    async def exactly(self, near: Near) -> Both:
+        """Both signals of the nearest items and of the text arm's, every vector compared."""
+        values = _near_values(near)
+        values |= {"items": None if near.items is None else list(near.items)}
+        values |= {"most_items": near.most}
         async with self._database.reading() as connection:
-            rows = await run(connection, "find_exactly", values)
-            return {row["item_number"]: row["similarity"] for row in rows}
+            return _both(await run(connection, "find_exactly", values))
 
     async def nearest(
-        self,
-        vectors: Sequence[Sequence[float]],
-        scope: Scope,
-        text_items: Sequence[int],
-        most_vectors: int,
-        ef_search: int,
-    ) -> dict[int, float]:
-        """Best similarity of near items and of `text_items`, by the HNSW index."""
-        values = _four(vectors) | {
-            "projects": list(scope.projects),
-            "every_project": scope.every_project,
-            "text_items": list(text_items),
-        }
+        self, near: Near, most_vectors: int, ef_search: int, *, every_project: bool
+    ) -> Both:
+        """Both signals of near items and of the text arm's, by the HNSW index."""
+        values = _near_values(near) | {"every_project": every_project}
         for place in range(MOST_QUERIES):
-            values[f"most_vectors{place + 1}"] = most_vectors if place < len(vectors) else 0
+            asked = place < len(near.vectors)
+            values[f"most_vectors{place + 1}"] = most_vectors if asked else 0
         async with self._database.writing() as connection:
             await connection.execute(f"SET LOCAL hnsw.ef_search = {int(ef_search)}")
-            rows = await run(connection, "find_nearest", values)
-            return {row["item_number"]: row["similarity"] for row in rows}
-
-    async def score_words(
-        self, found: WordsFound, scope: Scope, items: Sequence[int]
-    ) -> dict[int, float]:
-        """The text part of items that the text arm did not bring."""
-        values = {
-            "queries": list(found.queries),
-            "terms": list(found.terms),
-            "weights": list(found.weights),
-            "projects": list(scope.projects),
-            "mean_length": max(scope.mean_words, 1.0),
-            "items": list(items),
-        }
-        async with self._database.reading() as connection:
-            rows = await run(connection, "score_words", values)
-            return {row["item_number"]: row["part"] for row in rows}
-
-    async def tie_breakers(self, numbers: Sequence[int]) -> dict[int, tuple[datetime, UUID]]:
-        """When each item was updated, and its id; deleted items are left out."""
-        async with self._database.reading() as connection:
-            rows = await run(connection, "tie_breakers", {"numbers": list(numbers)})
-            return {row["number"]: (row["updated_at"], row["id"]) for row in rows}
+            return _both(await run(connection, "find_nearest", values))
 
     async def hits(
         self, numbers: Sequence[int], vectors: Sequence[Sequence[float]], most_characters: int
@@ -194,6 +187,33 @@ def _best(row: Row) -> Best:
         label=row["label"],
         text=row["snippet"],
     )
+
+
+def _where(where: Where) -> dict[str, Any]:
+    return {
+        "slug": where.slug,
+        "project_id": where.project_id,
+        "every": where.every,
+        "allowed": None if where.allowed is None else sorted(where.allowed),
+    }
+
+
+def _near_values(near: Near) -> dict[str, Any]:
+    """The values both vector statements take; terms only where the text arm left items out."""
+    words = near.words
+    again = words is not None and words.cut
+    return _four(near.vectors) | {
+        "projects": list(near.scope.projects),
+        "mean_length": near.scope.mean_length,
+        "text_items": [] if words is None else list(words.items),
+        "queries": list(words.queries) if words is not None and again else [],
+        "terms": list(words.terms) if words is not None and again else [],
+        "weights": list(words.weights) if words is not None and again else [],
+    }
+
+
+def _both(rows: Sequence[Row]) -> Both:
+    return {row["item_number"]: (row["similarity"], row["part"]) for row in rows}
 
 
 def _four(vectors: Sequence[Sequence[float]]) -> dict[str, Any]:
