@@ -343,7 +343,7 @@ def _scores(at: At) -> None:
     scores = [hit["score"] for hit in plain]
     same(sorted(scores, reverse=True), scores, "best first")
     holds(all(0 <= score <= 1 for score in scores), "0 to 1", scores)
-    holds(all("parts" not in hit for hit in plain), "no parts unasked", plain[0])
+    holds(not any(hit.get("parts") for hit in plain), "no parts unasked", plain[0])
     for hit in at.find(project, "pump in the cellar", explain=True)["hits"]:
         parts = hit["parts"]
         same({"similarity", "text", "fused"}, set(parts))

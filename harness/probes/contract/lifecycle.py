@@ -3,8 +3,6 @@
 Played last, since it disturbs the stack; on one that is not ours nothing is disturbed.
 """
 
-import os
-import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +16,7 @@ from harness.probes import databases
 from harness.probes.contract.cases import MODERN, Chapter
 from harness.probes.contract.scene import At, CannotRun, new_slug, note, titles
 from harness.probes.contract.speaking import Broken, Speaker, holds, json_of, mentions, same, status
-from harness.targets import Service
+from harness.targets import EmbeddingService, MemoryService
 
 CHAPTER = Chapter("memory", eras=(MODERN,))
 BACK_WITHIN_S = 30.0
@@ -101,6 +99,19 @@ def _degraded_search(at: At) -> None:
     same(None, at.memory.call("FindItems", **asked)["degraded"], "where the service is up")
 
 
+@CHAPTER.case("once the embedding service is known to be away, searches do not wait for it")
+def _quick_without(at: At) -> None:
+    speaker = _cut_off(at)
+    same(DEGRADED, _degraded(speaker), "the search that learns of it")
+    took_s = []
+    for _ in range(5):
+        started = time.monotonic()
+        same(DEGRADED, _degraded(speaker))
+        took_s.append(time.monotonic() - started)
+    # One in a few seconds looks whether the service is back.
+    holds(sorted(took_s)[3] < 1, "4 of 5 searches within 1 s", [round(one, 2) for one in took_s])
+
+
 @CHAPTER.case(
     "without the embedding service a write fails whole, with a word that it may be retried"
 )
@@ -161,20 +172,26 @@ def _recovers(at: At) -> None:
     same(["Back"], titles(speaker.call("FindItems", queries=["kept again"], project=project)))
 
 
-def _kill(at: At, service: Service) -> None:
-    """SIGKILL the process that the stack runs a service with, if it is surely that one."""
-    if not at.scene.owned:
+def _kill(at: At, service: EmbeddingService | MemoryService) -> None:
+    """SIGKILL the process that the stack runs a service with."""
+    if not at.scene.owned or service.start is None:
         raise CannotRun("services are killed only on a stack that this run brought up")
     port = httpx.URL(service.url).port
-    for pid in service.pids:
-        try:
-            ports = {one.laddr.port for one in psutil.Process(pid).net_connections("tcp")}
-        except psutil.Error:
-            continue
-        if port in ports:
-            os.kill(pid, signal.SIGKILL)
+    for process in psutil.process_iter():
+        if _serves(process, port, service.start.command):
+            process.kill()
+            process.wait(10)
             return
-    raise CannotRun(f"none of the processes {service.pids} listens on {port}; was it restarted?")
+    raise CannotRun(f"no process {' '.join(service.start.command)} listens on {port}")
+
+
+def _serves(process: psutil.Process, port: int | None, command: tuple[str, ...]) -> bool:
+    try:
+        if tuple(process.cmdline()) != command:
+            return False
+        return any(one.laddr.port == port for one in process.net_connections("tcp"))
+    except psutil.Error:
+        return False
 
 
 @CHAPTER.case("an embedding service that is killed is restarted, and search recovers within 30 s")

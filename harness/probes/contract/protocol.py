@@ -5,21 +5,17 @@ that slip past a policy, bodies without a bound, hosts checked by their first le
 """
 
 import json
-import socket
-import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import httpx
 
 from harness.probes.contract import variants
 from harness.probes.contract.cases import BOTH, HANDSHAKE, MODERN, Chapter
+from harness.probes.contract.raw import chunked, connected, head, raw_status
 from harness.probes.contract.scene import At, note
 from harness.probes.contract.speaking import (
     HANDSHAKE_VERSIONS,
-    Broken,
     error_code,
     holds,
     json_of,
@@ -222,7 +218,7 @@ def _accepts(at: At) -> None:
     headers = at.memory.call_headers("ListProjects")
     del headers["accept"]
     body = json.dumps(at.memory.call_message("ListProjects", NOTHING)).encode()
-    same(200, _raw_status(at, headers, body), "no Accept")
+    same(200, raw_status(at.memory, headers, body), "no Accept")
 
 
 @CHAPTER.case("an Accept of event streams alone is refused with 406")
@@ -353,10 +349,9 @@ def _too_large_body(at: At) -> None:
     arguments = {"project": "contract-none", **note("Long", "x" * int(4.3 * MIB))}
     body = json.dumps(at.memory.call_message("AddItem", arguments)).encode()
     headers = at.memory.call_headers("AddItem")
-    same(413, _raw_status(at, headers, body, sent=0), "told by its length, before it is read")
-    chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in _parts(body)) + b"0\r\n\r\n"
-    chunked = headers | {"transfer-encoding": "chunked"}
-    same(413, _raw_status(at, chunked, chunks), "chunked")
+    same(413, raw_status(at.memory, headers, body, sent=0), "told by its length, before it is read")
+    in_chunks = headers | {"transfer-encoding": "chunked"}
+    same(413, raw_status(at.memory, in_chunks, chunked(body)), "chunked")
     status(_list_projects(at), 200, about="and the server goes on")
 
 
@@ -366,55 +361,10 @@ def _disconnect(at: At) -> None:
     arguments = {"project": project, **note("Left", "while it was kept")}
     body = json.dumps(at.memory.call_message("AddItem", arguments)).encode()
     for sent in (len(body), len(body) // 2):
-        with _connected(at) as link:
-            link.sendall(_head(at, at.memory.call_headers("AddItem"), len(body)) + body[:sent])
+        with connected(at.memory) as link:
+            link.sendall(
+                head(at.memory, at.memory.call_headers("AddItem"), len(body)) + body[:sent]
+            )
     status(_list_projects(at), 200)
     kept = at.call("ListItems", project=project)["items"]
     holds(len(kept) <= 1, "at most the one whole call to have run", kept)
-
-
-def _parts(body: bytes, size: int = 65_536) -> Iterator[bytes]:
-    for start in range(0, len(body), size):
-        yield body[start : start + size]
-
-
-def _connected(at: At) -> socket.socket:
-    url = httpx.URL(at.memory.url)
-    if url.scheme != "http":
-        raise variants.CannotRun("bytes are written by hand, which needs plain http")
-    return socket.create_connection((url.host, url.port or 80), timeout=20)
-
-
-def _head(at: At, headers: dict[str, str], length: int) -> bytes:
-    url = httpx.URL(at.memory.url)
-    given = {"host": f"{url.host}:{url.port}", "connection": "close"} | headers
-    if token := at.memory.http.headers.get("authorization"):
-        given["authorization"] = token
-    if "transfer-encoding" not in given:
-        given["content-length"] = str(length)
-    lines = [f"POST {url.path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items())]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-
-def _raw_status(at: At, headers: dict[str, Any], body: bytes, sent: int | None = None) -> int:
-    """The status a hand-written request gets; `sent` bytes of its body are sent, or all."""
-    with _connected(at) as link:
-
-        def send() -> None:
-            try:
-                link.sendall(_head(at, headers, len(body)) + body[:sent])
-            except OSError:
-                return  # the server has answered and closed; what it said is read below
-
-        sender = threading.Thread(target=send, daemon=True)
-        sender.start()
-        try:
-            first = link.makefile("rb").readline()
-        except OSError as err:
-            raise Broken("an HTTP answer", f"{type(err).__name__}: {err}") from err
-        finally:
-            sender.join(20)
-    words = first.split()
-    if len(words) < 2:
-        raise Broken("an HTTP answer", first.decode(errors="replace"))
-    return int(words[1])
