@@ -23,11 +23,25 @@ log = logging.getLogger(__name__)
 SCHEMA_VERSION = "0001"
 """The migration this code was written for."""
 
+STATEMENT_TIMEOUT_MS = 30_000
+
+# Each statement was written for one plan, by index; planning it anew costs as much as running
+# it, and a plan that flips with the statistics costs more (measured: docs/decisions/0005).
+SESSION = (
+    "SET plan_cache_mode = force_generic_plan",
+    "SET enable_seqscan = off",
+    "SET jit = off",
+    "SET max_parallel_workers_per_gather = 0",
+    "SET hnsw.iterative_scan = strict_order",
+    "SET hnsw.max_scan_tuples = 40000",
+    f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}",
+    "SET TIME ZONE 'UTC'",
+)
+
 Row = dict[str, Any]
 Connection = psycopg.AsyncConnection[Row]
 
 POOL_TIMEOUT_S = 5.0
-STATEMENT_TIMEOUT_MS = 30_000
 
 
 def _load_queries() -> dict[str, str]:
@@ -77,7 +91,7 @@ class Database:
                 "row_factory": dict_row,
                 "connect_timeout": 5,
                 "application_name": "cortex-memory",
-                "prepare_threshold": 2,
+                "prepare_threshold": 0,
             },
         )
 
@@ -117,11 +131,8 @@ class Database:
 
 async def _configure(connection: Connection) -> None:
     await connection.set_autocommit(True)
-    await connection.execute("SET plan_cache_mode = force_custom_plan")
-    await connection.execute("SET hnsw.iterative_scan = strict_order")
-    await connection.execute("SET hnsw.max_scan_tuples = 40000")
-    await connection.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
-    await connection.execute("SET TIME ZONE 'UTC'")
+    for setting in SESSION:
+        await connection.execute(setting)
     info = await TypeInfo.fetch(connection, "vector")
     if info is None:
         raise psycopg.OperationalError("the extension vector is not installed in this database")
