@@ -1,0 +1,1 @@
+"""Searches a second of FindItems beside recipes people would build instead, with many clients."""
