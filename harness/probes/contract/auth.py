@@ -46,7 +46,7 @@ def _known(at: At) -> None:
 def _open(at: At) -> None:
     guarded = at.variants.guarded()
     for path in ("/health", "/health/live", "/metrics"):
-        status(httpx.get(guarded.server.url + path, timeout=20, trust_env=False), 200, about=path)
+        status(at.memory.http.get(guarded.server.url + path), 200, about=path)
 
 
 @CHAPTER.case("a token that may only read is refused by every tool that writes")
@@ -93,4 +93,4 @@ def _too_often(at: At) -> None:
     holds(pause.isdigit() and 1 <= int(pause) <= 60, "Retry-After in seconds", pause)
     other: Speaker = at.speak(guarded.server.mcp_url, guarded.limited)
     holds("projects" in other.call("ListProjects"), "another token to be let in", "")
-    status(httpx.get(f"{guarded.server.url}/health", timeout=20, trust_env=False), 200)
+    status(other.http.get(f"{guarded.server.url}/health"), 200)

@@ -12,7 +12,7 @@ import numpy as np
 from harness.probes.contract import tei_rows
 from harness.probes.contract.cases import Chapter
 from harness.probes.contract.scene import At, CannotRun
-from harness.probes.contract.speaking import Broken, holds, mentions, same, status
+from harness.probes.contract.speaking import TLS, Broken, holds, mentions, same, status
 from harness.probes.contract.tei_rows import INFO_KEYS, METRICS, TIMES, Row
 
 CHAPTER = Chapter("embedding")
@@ -333,7 +333,9 @@ def _steady(at: At) -> None:
 def _overload(at: At) -> None:
     locked = at.variants.locked()
     headers = {"authorization": f"Bearer {locked.key}"}
-    with httpx.Client(base_url=locked.server.url, headers=headers, trust_env=False) as client:
+    with httpx.Client(
+        base_url=locked.server.url, headers=headers, trust_env=False, verify=TLS
+    ) as client:
         answer = status(client.post("/embed", json={"inputs": ["a", "b", "c"]}), 429)
         same({"error": tei_rows.OVERLOADED, "error_type": "Overloaded"}, answer.json())
         holds("retry-after" not in answer.headers, "no Retry-After", dict(answer.headers))
@@ -359,7 +361,9 @@ def _uncut(at: At) -> None:
     headers = {"authorization": f"Bearer {locked.key}"}
     long = "hello " * 400
     told = "must have less than"
-    with httpx.Client(base_url=locked.server.url, headers=headers, trust_env=False) as client:
+    with httpx.Client(
+        base_url=locked.server.url, headers=headers, trust_env=False, verify=TLS
+    ) as client:
         mentions(status(client.post("/embed", json={"inputs": long}), 422).json()["error"], told)
         openai = status(client.post("/v1/embeddings", json={"input": ["a", long]}), 422).json()
         same((422, "Validation"), (openai["code"], openai["type"]))
@@ -370,7 +374,7 @@ def _uncut(at: At) -> None:
 @CHAPTER.case("with an API key: 401 with an empty body without it, health and metrics open")
 def _key(at: At) -> None:
     locked = at.variants.locked()
-    with httpx.Client(base_url=locked.server.url, trust_env=False) as client:
+    with httpx.Client(base_url=locked.server.url, trust_env=False, verify=TLS) as client:
         for value in (None, "Bearer wrong", f"Bearer {locked.key}x", locked.key):
             headers = {} if value is None else {"authorization": value}
             for answer in (

@@ -211,14 +211,14 @@ def _memory_restarted(at: At) -> None:
     project = at.project()
     kept = [at.add(project, f"n{i}", "a pump")["id"] for i in range(3)]
     _kill(at, at.scene.targets.services.memory)
-    _until("a health check", lambda: _answers(f"{at.memory.origin}/health"))
+    _until("a health check", lambda: _answers(at.memory))
     listed = at.call("ListItems", project=project)["items"]
     same(kept, [one["id"] for one in listed])
     same(3, len(at.find(project, "pump")["hits"]))
 
 
-def _answers(url: str) -> bool:
+def _answers(speaker: Speaker) -> bool:
     try:
-        return httpx.get(url, timeout=5, trust_env=False).status_code == 200
+        return speaker.http.get(f"{speaker.origin}/health").status_code == 200
     except httpx.TransportError:
         return False

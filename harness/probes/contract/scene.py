@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import httpx
 
-from harness.probes.contract.speaking import TIMEOUT_S, Era, Speaker
+from harness.probes.contract.speaking import TIMEOUT_S, TLS, Era, Speaker
 from harness.probes.contract.variants import CannotRun, Variants
 from harness.targets import Targets
 
@@ -54,7 +54,7 @@ class Scene:
     def embedding(self) -> httpx.Client:
         """A client of the embedding service."""
         url = self.targets.services.embedding.url
-        client = httpx.Client(base_url=url, timeout=TIMEOUT_S, trust_env=False)
+        client = httpx.Client(base_url=url, timeout=TIMEOUT_S, trust_env=False, verify=TLS)
         self._open.callback(client.close)
         return client
 

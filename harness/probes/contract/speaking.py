@@ -1,6 +1,7 @@
 """Speaks MCP over plain HTTP as the specification writes it, in either era; judges answers."""
 
 import json
+import ssl
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -17,6 +18,8 @@ META = {
     "io.modelcontextprotocol/clientInfo": {"name": "cortex-harness", "version": "1"},
 }
 TIMEOUT_S = 60.0
+TLS = ssl.create_default_context()
+"""Made once: reading the machine's certificates takes longer than most cases."""
 
 
 class Broken(Exception):
@@ -77,6 +80,7 @@ class Speaker:
         self.http = httpx.Client(
             timeout=TIMEOUT_S,
             trust_env=False,
+            verify=TLS,
             headers=headers,
             limits=httpx.Limits(max_connections=32, max_keepalive_connections=32),
         )

@@ -100,6 +100,8 @@ class Variants:
         self._owned = owned
         self._logs = logs
         self._open = ExitStack()
+        # One client for all polls: each new one reads the machine's certificates, 50 ms of work.
+        self._http = self._open.enter_context(httpx.Client(timeout=5, trust_env=False))
         self._made: dict[str, object] = {}
 
     def stop(self) -> None:
@@ -209,9 +211,15 @@ class Variants:
         environment = processes.inherited(prefix, wanted)
         child = self._open.enter_context(processes.running(start.command, environment, log))
         url = f"http://127.0.0.1:{port}"
-        if not processes.until(lambda: _is_healthy(url), child, READY_WITHIN_S):
+        if not processes.until(lambda: self._is_healthy(url), child, READY_WITHIN_S):
             raise StackFailed(f"{name} did not start{processes.tail(log)}")
         return Started(url=url, child=child, log=log)
+
+    def _is_healthy(self, url: str) -> bool:
+        try:
+            return self._http.get(f"{url}/health").status_code == 200
+        except httpx.TransportError:
+            return False
 
 
 def free_port() -> int:
@@ -219,10 +227,3 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
-
-
-def _is_healthy(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health", timeout=5, trust_env=False).status_code == 200
-    except httpx.TransportError:
-        return False
