@@ -26,7 +26,7 @@ class Settings(ServiceSettings):
         default=None, description="Key the embedding service asks for."
     )
     embedding_timeout_s: float = Field(
-        default=10.0,
+        default=3.0,
         gt=0,
         le=600,
         description="Longest wait for one search's embeddings, in seconds.",

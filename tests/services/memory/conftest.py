@@ -1,7 +1,7 @@
 """A memory server over real backing services, and a project of its own for each test."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from cortex.memory.main import build, migrate_database
 from cortex.memory.settings import Settings
+from memory_calls import Start, new_project
 from servers import Mcp, fresh_database, native_stack, serve
 
 
@@ -35,9 +36,6 @@ def database_url(backing: dict[str, Any], template: str) -> Iterator[str]:
     """A migrated, empty database for this module."""
     with fresh_database(backing["postgres"]["url"], template) as url:
         yield url
-
-
-Start = Callable[..., Mcp]
 
 
 @pytest.fixture
@@ -74,21 +72,3 @@ def memory(backing: dict[str, Any], database_url: str) -> Iterator[Mcp]:
 def project(memory: Mcp) -> str:
     """The slug of a new, empty project."""
     return new_project(memory)
-
-
-def new_project(memory: Mcp) -> str:
-    slug = f"p-{uuid.uuid4().hex[:12]}"
-    memory("CreateProject", name=slug, slug=slug)
-    return slug
-
-
-def note(title: str, content: str, **more: Any) -> dict[str, Any]:
-    """A note as AddItem takes it."""
-    return {
-        "category": "note",
-        "title": title,
-        "content": content,
-        "subject": title,
-        "body": title,
-        **more,
-    }

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from conftest import Start, new_project, note
+from memory_calls import Start, new_project, note
 from servers import Mcp, ToolFailed, wait_for
 
 

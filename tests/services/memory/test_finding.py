@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from conftest import new_project, note
+from memory_calls import new_project, note
 from servers import Mcp, ToolFailed
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from conftest import note
+from memory_calls import note
 from servers import Mcp, ToolFailed
 
 OWN = {

@@ -96,7 +96,8 @@ class EmbeddingClient:
                 return await self._request([texts[place] for place in places], deadline_s)
 
         try:
-            async with asyncio.timeout(deadline_s), asyncio.TaskGroup() as group:
+            # A little more than the wire has, so that its reason is the one that is told.
+            async with asyncio.timeout(deadline_s + 0.25), asyncio.TaskGroup() as group:
                 tasks = [group.create_task(some(places)) for places in batches(texts, most)]
         except TimeoutError as err:
             raise Unavailable(

@@ -4,9 +4,10 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import aiohttp
 import orjson
 
 from cortex.shared.errors import InvalidInput, Unavailable
@@ -16,6 +17,14 @@ _LONGEST_PAUSE_S = 2.0
 _RETRIED = frozenset({429, 502, 503, 504})
 _CALLER = frozenset({400, 413, 422})
 _CONNECTIONS = 16
+_BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
+"""What a connection that breaks, or that answers nothing in time, is told by."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    content: bytes
 
 
 class Wire:
@@ -24,17 +33,24 @@ class Wire:
     def __init__(
         self, base_url: str, api_key: str | None, jitter: Callable[[], float] = random.random
     ) -> None:
-        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         self.base_url = base_url.rstrip("/")
+        self._headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         self._jitter = jitter
-        self._client = httpx.AsyncClient(
-            headers=headers,
-            limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=30),
-        )
+        self._opened: aiohttp.ClientSession | None = None
+
+    def _session(self) -> aiohttp.ClientSession:
+        """The pool; made at first use, since it belongs to the event loop that uses it."""
+        if self._opened is None:
+            connector = aiohttp.TCPConnector(limit=_CONNECTIONS, keepalive_timeout=30)
+            self._opened = aiohttp.ClientSession(
+                connector=connector, headers=self._headers, auto_decompress=True
+            )
+        return self._opened
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        if self._opened is not None:
+            await self._opened.close()
 
     async def get(self, path: str, deadline_s: float) -> Any:
         """The JSON that a GET answers; None for an empty body."""
@@ -57,12 +73,12 @@ class Wire:
             left_s = deadline - time.monotonic()
             try:
                 answer = await self._attempt(method, path, body, max(left_s, 0.001))
-            except httpx.TransportError as err:
+            except _BROKEN as err:
                 trouble, cause = f"{type(err).__name__}: {err}".rstrip(": "), err
             else:
-                if answer.status_code not in _RETRIED:
+                if answer.status not in _RETRIED:
                     return self._read(path, answer)
-                trouble, cause = f"status {answer.status_code}", None
+                trouble, cause = f"status {answer.status}", None
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             wait_s = pause_s * self._jitter()
             if time.monotonic() + wait_s >= deadline:
@@ -74,18 +90,17 @@ class Wire:
 
     async def _attempt(
         self, method: str, path: str, body: bytes | None, timeout_s: float
-    ) -> httpx.Response:
+    ) -> _Answer:
         headers = {"content-type": "application/json"} if body is not None else None
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._client.request(
-                    method, self.base_url + path, content=body, headers=headers, timeout=timeout_s
-                )
-        except TimeoutError as err:
-            raise httpx.ReadTimeout(f"no answer in {timeout_s:.1f} s") from err
+        session = self._session()
+        async with (
+            asyncio.timeout(timeout_s),
+            session.request(method, self.base_url + path, data=body, headers=headers) as answer,
+        ):
+            return _Answer(answer.status, await answer.read())
 
-    def _read(self, path: str, answer: httpx.Response) -> Any:
-        status = answer.status_code
+    def _read(self, path: str, answer: _Answer) -> Any:
+        status = answer.status
         if status in _CALLER:
             raise InvalidInput(f"the embedding service refused: {_reason(answer)}")
         if status in (401, 403):
@@ -100,14 +115,14 @@ class Wire:
             raise Unavailable(f"{self.base_url}{path} answered what is not JSON") from err
 
 
-def _reason(answer: httpx.Response) -> str:
+def _reason(answer: _Answer) -> str:
     """The message of either error shape, or the start of a plain text body."""
     try:
         body = orjson.loads(answer.content)
     except orjson.JSONDecodeError:
-        return answer.text[:200]
+        return answer.content[:200].decode("utf-8", "replace")
     if isinstance(body, dict):
         inner = body.get("error", body)
         told = inner.get("message") if isinstance(inner, dict) else inner
         return str(told)[:200]
-    return answer.text[:200]
+    return answer.content[:200].decode("utf-8", "replace")

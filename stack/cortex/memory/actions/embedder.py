@@ -1,5 +1,6 @@
 """Texts into vectors: whole texts cut into windows, only by the model the store was made with."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Sequence
@@ -68,9 +69,14 @@ class Embedder:
     async def queries(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """One vector a query; raises `Unavailable`, or `OtherModel` where they'd mean nothing."""
         try:
-            await self._look_if_away()
-            await self._check_model(settle=False)
-            vectors = await self._client.embed_queries(texts, deadline_s=self._search_s)
+            async with asyncio.timeout(self._search_s):
+                await self._look_if_away()
+                await self._check_model(settle=False)
+                vectors = await self._client.embed_queries(texts, deadline_s=self._search_s)
+        except TimeoutError as err:
+            late = Unavailable(f"no embeddings within {self._search_s:g} s")
+            self._failed(late)
+            raise late from err
         except Unavailable as err:
             self._failed(err)
             raise
