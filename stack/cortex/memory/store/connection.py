@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import resources
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg import pq
@@ -54,6 +55,9 @@ def _load_queries() -> dict[str, str]:
 
 
 SQL: Mapping[str, str] = _load_queries()
+
+WIDTHS = (100, 150, 200, 300, 450, 650, 1000)
+_widths: "WeakKeyDictionary[Connection, int]" = WeakKeyDictionary()
 
 
 class Vector:
@@ -145,6 +149,17 @@ async def run(connection: Connection, name: str, values: Mapping[str, Any]) -> l
     """Run one named query; its rows as dictionaries, none where it returns nothing."""
     cursor = await connection.execute(SQL[name], values)
     return await cursor.fetchall() if cursor.description else []
+
+
+async def search_width(connection: Connection, ef_search: int) -> None:
+    """Let HNSW searches on this connection keep at least so many candidates.
+
+    Widths are rounded up to a few steps, so that a connection seldom has to be told.
+    """
+    width = next((step for step in WIDTHS if step >= ef_search), WIDTHS[-1])
+    if _widths.get(connection) != width:
+        await connection.execute(f"SET hnsw.ef_search = {width}")
+        _widths[connection] = width
 
 
 async def run_many(connection: Connection, name: str, rows: Sequence[Mapping[str, Any]]) -> None:

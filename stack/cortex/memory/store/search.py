@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from cortex.memory.records import ItemFilter, MemoryItem
-from cortex.memory.store.connection import Database, Row, Vector, run
+from cortex.memory.store.connection import Database, Row, Vector, run, search_width
 from cortex.memory.store.items import filter_values, item_of
 from cortex.memory.store.projects import Slugs
 
@@ -160,8 +160,8 @@ class SearchStore:
         for place in range(MOST_QUERIES):
             asked = place < len(near.vectors)
             values[f"most_vectors{place + 1}"] = most_vectors if asked else 0
-        async with self._database.writing() as connection:
-            await connection.execute(f"SET LOCAL hnsw.ef_search = {int(ef_search)}")
+        async with self._database.reading() as connection:
+            await search_width(connection, ef_search)
             return _both(await run(connection, "find_nearest", values))
 
     async def hits(
