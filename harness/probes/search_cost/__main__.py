@@ -10,9 +10,9 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from harness.probes.search_cost import word_vectors
+from harness.probes.search_cost import sentence_vectors
 from harness.probes.search_cost.asking import Asker, Embedding
-from harness.probes.search_cost.corpus import Writer, sizes, vocabulary
+from harness.probes.search_cost.corpus import Writer, sentences, sizes
 from harness.probes.search_cost.floors import Floor
 from harness.probes.search_cost.loading import Loader
 from harness.probes.search_cost.measuring import Bench, Figures, Scope, measure
@@ -52,16 +52,16 @@ def _run(stack: ExitStack, logs: Path, items: int, queries: int, seed: int) -> "
     targets = stack.enter_context(own_stack("native", logs))
     services = targets.services
     assert services.postgres is not None
-    words = vocabulary(NOTES)[:6000]
-    say(f"embedding {len(words)} words")
-    vectors = word_vectors.WordVectors(services.embedding.url, words)
-    loading = stack.enter_context(word_vectors.serving(vectors))
+    said = sentences(NOTES)
+    say(f"embedding {len(said)} sentences")
+    vectors = sentence_vectors.SentenceVectors(services.embedding.url, said)
+    loading = stack.enter_context(sentence_vectors.serving(vectors))
     filler = stack.enter_context(memory_server(targets, logs, embedding_url=loading))
     only = stack.enter_context(memory_server(targets, logs, fusion="vector-only"))
     floor = Floor(services.postgres.url)
     stack.callback(floor.close)
     many = sizes(items)
-    writer = Writer(words, seed)
+    writer = Writer(said, seed)
     small, middle = many.nearest(500), many.nearest(4_000)
     loader = Loader(Asker(filler), many, writer, say)
     bench = Bench(
@@ -84,7 +84,7 @@ def _run(stack: ExitStack, logs: Path, items: int, queries: int, seed: int) -> "
         measure(bench, scope, 1, queries, partial(writer.query, chance[scope.slug]))
         for scope in fixed
     ]
-    loader.load(list(range(len(many.items))), items)
+    floor.without_index(lambda: loader.load(list(range(len(many.items))), items))
     floor.settle()
     say(f"loaded: {floor.counts()}")
     everywhere = [text for texts in loader.loaded.texts.values() for text in texts[:200]]

@@ -10,7 +10,6 @@ import orjson
 
 from harness.mcp import content_of, request
 
-
 IDLE_S = 2.0
 """Servers close a connection that idles; one that did so long is made anew before it is used."""
 

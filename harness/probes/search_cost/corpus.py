@@ -1,4 +1,4 @@
-"""A large synthetic memory: projects of Zipf sizes, items of topical words, all from one seed."""
+"""A large synthetic memory: projects of Zipf sizes, items of real sentences, all from one seed."""
 
 import json
 import re
@@ -12,9 +12,8 @@ import numpy as np
 PROJECTS = 60
 VECTORS_AN_ITEM = 4 / 3
 DELETED_SHARE = 0.08
-TOPICS = 400
-TOPIC_WORDS = 60
-_WORD = re.compile(r"[a-z]{3,}")
+SENTENCES_A_PROJECT = 300
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,59 +36,54 @@ def sizes(total: int) -> Sizes:
     return Sizes(tuple(int(one) for one in items))
 
 
-def vocabulary(notes: Path) -> list[str]:
-    """Distinct words of the committed notes, most frequent first."""
-    counts: dict[str, int] = {}
+def sentences(notes: Path) -> list[str]:
+    """The distinct sentences of the committed notes: real text, in several languages."""
+    found: dict[str, None] = {}
     for line in notes.read_text().splitlines():
         item = json.loads(line)
-        for word in _WORD.findall(f"{item['title']} {item['text']}".lower()):
-            counts[word] = counts.get(word, 0) + 1
-    return sorted(counts, key=lambda word: (-counts[word], word))
+        extra = [one["text"] for one in item["metadata"].get("additionalEmbeddings", [])]
+        for text in (item["title"], item["text"], *item["metadata"]["fields"].values(), *extra):
+            for sentence in _SENTENCE.split(text):
+                whole = " ".join(sentence.split())
+                if 4 <= len(whole.split()) <= 40:
+                    found[whole] = None
+    return list(found)
 
 
 class Writer:
-    """Makes items and queries; the same seed makes the same ones."""
+    """Makes items and queries; the same seed makes the same ones.
 
-    def __init__(self, words: list[str], seed: int) -> None:
-        self._words = np.array(words)
+    An item says two sentences, the first of its project's own, the second of anybody's: so each
+    has near neighbours in meaning and in words, as a memory that says similar things again has.
+    """
+
+    def __init__(self, sentences: list[str], seed: int) -> None:
+        self._sentences = sentences
         self._chance = np.random.default_rng(seed)
-        ranks = np.arange(1, len(words) + 1) ** -1.0
-        self._common = ranks / ranks.sum()
-        # A topic is made of rarer words, so that items of one topic are near each other.
-        self._topics = [
-            self._chance.choice(len(words), TOPIC_WORDS, replace=False) for _ in range(TOPICS)
-        ]
 
     def items(self, project: int, count: int) -> Iterator[dict[str, Any]]:
         """Notes of one project, as AddItems takes them; one in three has a second embedding."""
-        own = self._chance.choice(TOPICS, 24, replace=False)
+        own = self._chance.choice(len(self._sentences), SENTENCES_A_PROJECT, replace=False)
         for number in range(count):
-            topic = self._topics[int(self._chance.choice(own))]
-            body = self._text(topic, int(self._chance.integers(15, 60)))
-            title = self._text(topic, int(self._chance.integers(3, 8)))
+            first, third = (self._sentences[int(one)] for one in self._chance.choice(own, 2))
+            second = self._sentences[int(self._chance.integers(len(self._sentences)))]
             item: dict[str, Any] = {
                 "category": "note",
-                "title": f"{title} {project}-{number}",
-                "content": body,
-                "subject": title,
-                "body": body[:80],
+                "title": f"{' '.join(first.split()[:6])} {project}-{number}",
+                "content": f"{first}\n{second}",
+                "subject": f"{project}-{number}",
+                "body": first,
             }
             if number % 3 == 0:
-                text = self._text(topic, 8)
-                item["additionalEmbeddings"] = [{"label": "asked as", "text": text}]
+                item["additionalEmbeddings"] = [{"label": "asked as", "text": third}]
             yield item
 
-    def _text(self, topic: "np.ndarray[Any, Any]", length: int) -> str:
-        own = self._chance.choice(topic, length - length // 3)
-        common = self._chance.choice(len(self._words), length // 3, p=self._common)
-        picked = np.concatenate([own, common])
-        self._chance.shuffle(picked)
-        return " ".join(self._words[picked])
-
     def query(self, texts: list[str]) -> str:
-        """A query of three to eight words, most of them from one of the texts."""
-        words = texts[int(self._chance.integers(len(texts)))].split()
-        length = int(self._chance.integers(3, 9))
-        picked = [words[int(self._chance.integers(len(words)))] for _ in range(length)]
-        picked.append(str(self._words[int(self._chance.integers(len(self._words)))]))
+        """Four to nine words that stand together in one of the texts, and one from elsewhere."""
+        first, _, second = texts[int(self._chance.integers(len(texts)))].partition("\n")
+        words = first.split()
+        length = min(len(words), int(self._chance.integers(4, 10)))
+        start = int(self._chance.integers(len(words) - length + 1))
+        other = second.split() or words
+        picked = [*words[start : start + length], other[int(self._chance.integers(len(other)))]]
         return " ".join(picked)

@@ -2,6 +2,7 @@
 
 import time
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,20 @@ class Floor:
         found = row.fetchone()
         assert found is not None
         return int(found[0])
+
+    def without_index(self, load: Callable[[], None]) -> None:
+        """Load in bulk as an operator would: the HNSW index is dropped, and built anew after."""
+        found = self._connection.execute(
+            "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index "
+            "JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_am ON pg_am.oid = relam "
+            "WHERE amname = 'hnsw'"
+        ).fetchall()
+        for name, _ in found:
+            self._connection.execute(f"DROP INDEX {name}")
+        load()
+        self._connection.execute("SET maintenance_work_mem = '1GB'")
+        for _, definition in found:
+            self._connection.execute(definition)
 
     def settle(self) -> None:
         """What autovacuum does within minutes of a load, done now."""
