@@ -140,9 +140,8 @@ def _no_insides(at: At) -> None:
         ("UpdateItem", {"id": UNKNOWN, "expectedVersion": 2**62}),
         ("UpdateItem", {"id": UNKNOWN, "title": "x", "expectedVersion": 2**63}),
         ("ListItems", {"project": "x", "createdFrom": "9999-12-31T23:59:59-14:00"}),
-        ("ListItems", {"project": at.project(), "createdFrom": "0001-01-01T00:00:00+14:00"}),
     ):
-        told = _raw(at.memory, tool, arguments).lower()
+        told = at.memory.refusal_of(tool, arguments).lower()
         for inside in insides:
             if inside in told:
                 raise Broken(f"nothing like {inside!r}", told, tool)

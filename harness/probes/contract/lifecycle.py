@@ -172,16 +172,14 @@ def _recovers(at: At) -> None:
     same(["Back"], titles(speaker.call("FindItems", queries=["kept again"], project=project)))
 
 
-def _kill(at: At, service: EmbeddingService | MemoryService) -> None:
-    """SIGKILL the process that the stack runs a service with."""
+def _process_of(at: At, service: EmbeddingService | MemoryService) -> psutil.Process:
+    """The process that the stack runs a service with, where it is ours to kill."""
     if not at.scene.owned or service.start is None:
         raise CannotRun("services are killed only on a stack that this run brought up")
     port = httpx.URL(service.url).port
     for process in psutil.process_iter():
         if _serves(process, port, service.start.command):
-            process.kill()
-            process.wait(10)
-            return
+            return process
     raise CannotRun(f"no process {' '.join(service.start.command)} listens on {port}")
 
 
@@ -196,9 +194,11 @@ def _serves(process: psutil.Process, port: int | None, command: tuple[str, ...])
 
 @CHAPTER.case("an embedding service that is killed is restarted, and search recovers within 30 s")
 def _restarted(at: At) -> None:
+    process = _process_of(at, at.scene.targets.services.embedding)
     project = at.project()
     at.add(project, "Before", "a pump")
-    _kill(at, at.scene.targets.services.embedding)
+    process.kill()
+    process.wait(10)
     _until("a search that is not degraded", lambda: _degraded(at.memory) is None)
     at.add(project, "After", "a pump")
     same(["After", "Before"], sorted(titles(at.find(project, "pump"))))
@@ -208,9 +208,11 @@ def _restarted(at: At) -> None:
 
 @CHAPTER.case("a memory server that is killed is restarted within 30 s, with all it acknowledged")
 def _memory_restarted(at: At) -> None:
+    process = _process_of(at, at.scene.targets.services.memory)
     project = at.project()
     kept = [at.add(project, f"n{i}", "a pump")["id"] for i in range(3)]
-    _kill(at, at.scene.targets.services.memory)
+    process.kill()
+    process.wait(10)
     _until("a health check", lambda: _answers(at.memory))
     listed = at.call("ListItems", project=project)["items"]
     same(kept, [one["id"] for one in listed])

@@ -90,6 +90,21 @@ def _ranges(at: At) -> None:
     )
 
 
+@CHAPTER.case("times at the ends of the calendar are answered or refused by name")
+def _extreme_times(at: At) -> None:
+    project = at.project()
+    for moment in (
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "0001-01-01T00:00:00Z",
+    ):
+        for name in ("createdFrom", "updatedBefore"):
+            result = at.memory.tool_result("ListItems", {"project": project, name: moment})
+            told = str(result["content"][0]["text"])
+            holds("InternalError" not in told, "no internal error", told, f"{name}: {moment}")
+            mentions(told, name if result.get("isError") else "items")
+
+
 @CHAPTER.case("a cursor that is not one, and a limit out of range, are refused")
 def _bad_pages(at: At) -> None:
     project = at.project()

@@ -28,7 +28,7 @@ CHAPTER = Chapter("memory", eras=(HANDSHAKE,))
 PINNED = Path(__file__).parent / "conformance"
 CACHE = Path("~/.cache/cortex").expanduser()
 INSTALLED_WITHIN_S = 180.0
-ENDED_WITHIN_S = 60.0
+ENDED_WITHIN_S = 30.0
 SCENARIOS = (
     "server-initialize",
     "ping",

@@ -9,6 +9,8 @@ import httpx
 from harness.probes.contract.speaking import Broken, Speaker
 from harness.probes.contract.variants import CannotRun
 
+TIMEOUT_S = 5.0
+
 
 def chunked(body: bytes, size: int = 65_536) -> bytes:
     """A body as it is sent in chunks, without its length."""
@@ -21,7 +23,7 @@ def connected(speaker: Speaker) -> socket.socket:
     url = httpx.URL(speaker.url)
     if url.scheme != "http":
         raise CannotRun("bytes are written by hand, which needs plain http")
-    return socket.create_connection((url.host, url.port or 80), timeout=20)
+    return socket.create_connection((url.host, url.port or 80), timeout=TIMEOUT_S)
 
 
 def head(speaker: Speaker, headers: dict[str, str], length: int) -> bytes:
@@ -55,7 +57,7 @@ def raw_status(
         except OSError as err:
             raise Broken("an HTTP answer", f"{type(err).__name__}: {err}") from err
         finally:
-            sender.join(20)
+            sender.join(TIMEOUT_S)
     words = first.split()
     if len(words) < 2:
         raise Broken("an HTTP answer", first.decode(errors="replace"))

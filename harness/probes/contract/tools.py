@@ -63,6 +63,12 @@ BOUNDS: dict[str, dict[str, Mapping[str, object]]] = {
 }
 
 
+def _listed(at: At) -> dict[str, dict[str, Any]]:
+    """The listed tools by name; all that there should be, so that no claim is about nothing."""
+    same(sorted(TOOLS), sorted(at.scene.tools), "listed tools")
+    return at.scene.tools
+
+
 @CHAPTER.case("all tools of the interface are listed, and no other")
 def _names(at: At) -> None:
     listed = [tool["name"] for tool in at.memory.result_of("tools/list")["tools"]]
@@ -71,7 +77,7 @@ def _names(at: At) -> None:
 
 @CHAPTER.case("every tool has a title, a description and both schemas", (MODERN,))
 def _described(at: At) -> None:
-    for name, tool in at.scene.tools.items():
+    for name, tool in _listed(at).items():
         holds(tool.get("title"), "a title", tool, name)
         holds(len(tool.get("description", "")) >= 10, "a description", tool, name)
         for schema in ("inputSchema", "outputSchema"):
@@ -82,7 +88,7 @@ def _described(at: At) -> None:
 @CHAPTER.case("every tool's annotations say what it does to the data", (MODERN,))
 def _annotated(at: At) -> None:
     for name, hints in TOOLS.items():
-        told = at.scene.tools[name]["annotations"]
+        told = _listed(at)[name]["annotations"]
         same(hints.reads, told["readOnlyHint"], f"{name}: readOnlyHint")
         if not hints.reads:
             same(hints.idempotent, told["idempotentHint"], f"{name}: idempotentHint")
@@ -92,7 +98,7 @@ def _annotated(at: At) -> None:
 
 @CHAPTER.case("every argument of every tool has a type and a description", (MODERN,))
 def _arguments(at: At) -> None:
-    for name, tool in at.scene.tools.items():
+    for name, tool in _listed(at).items():
         schema = tool["inputSchema"]
         same(False, schema.get("additionalProperties"), f"{name}: unknown fields")
         for argument, about in schema.get("properties", {}).items():
@@ -106,7 +112,7 @@ def _arguments(at: At) -> None:
 @CHAPTER.case("bounds, defaults and choices of the arguments stand in the schema", (MODERN,))
 def _bounds(at: At) -> None:
     for name, arguments in BOUNDS.items():
-        schema = at.scene.tools[name]["inputSchema"]
+        schema = _listed(at)[name]["inputSchema"]
         for argument, wanted in arguments.items():
             about = schema["properties"][argument]
             found = dict(about)
