@@ -56,15 +56,15 @@ class Floor:
         rows = self._connection.execute(self._forms[form], values).fetchall()
         return [str(row[0]) for row in rows], time.perf_counter() - started
 
-    def exact(self, slug: str | None, vectors: list[list[float]], limit: int) -> list[str]:
-        """The items nearest by meaning, every vector compared."""
+    def exact(self, slug: str | None, vectors: list[list[float]], limit: int) -> list[float]:
+        """The similarities of the items nearest by meaning, every vector compared."""
         best = ", ".join(f"-(e.embedding <#> '{_literal(one)}')" for one in vectors)
         where = "" if slug is None else f"AND e.project_number = {self._number(slug)}"
         rows = self._connection.execute(
-            f"SELECT e.memory_item_id FROM memory_item_embeddings AS e WHERE live {where} "
-            f"GROUP BY e.memory_item_id ORDER BY max(greatest({best})) DESC LIMIT {limit}"
+            f"SELECT max(greatest({best})) FROM memory_item_embeddings AS e WHERE live {where} "
+            f"GROUP BY e.memory_item_id ORDER BY 1 DESC LIMIT {limit}"
         ).fetchall()
-        return [str(row[0]) for row in rows]
+        return [float(row[0]) for row in rows]
 
     def _number(self, slug: str) -> int:
         row = self._connection.execute("SELECT number FROM projects WHERE slug = %s", (slug,))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from cortex.memory.actions.caller import Caller
 from cortex.memory.actions.embedder import Embedder, OtherModel
 from cortex.memory.actions.projects import Projects, as_uuid, no_such_project
+from cortex.memory.core.exactness import ALWAYS_EXACT, index_width
 from cortex.memory.core.fusion import Scored, best_first, foremost, fuse
 from cortex.memory.core.operators import Operators, read_operators
 from cortex.memory.core.relevance import is_relevant
@@ -21,15 +22,7 @@ from cortex.shared.stages import stage
 
 UNAVAILABLE = "embedding service unavailable"
 
-LEAST_CANDIDATES = 100
-
-EXACT_UP_TO = 6_000
-"""Vectors in scope up to which every one is compared; see docs/decisions/0005-vector-arm.md."""
-
-EXACT_AT_MOST = 60_000
-"""Vectors in scope up to which comparing all is the way out where the index finds too little."""
-
-MOST_EF_SEARCH = 1000
+LEAST_CANDIDATES = 50
 MOST_TIES = 50
 """Hits of one score beyond the limit that are read to order them by time."""
 
@@ -175,18 +168,19 @@ class Search:
 
     async def _by_meaning(self, asked: _Asked, near: Near) -> Both:
         scope = near.scope
-        if near.items is not None or scope.live_vectors <= EXACT_UP_TO:
+        if near.items is not None or scope.live_vectors <= ALWAYS_EXACT:
             return await self._store.exactly(near)
         every = asked.where.every and asked.where.allowed is None
         share = 1.0
         if not every:
             share = scope.live_vectors / max(1, await self._projects.all_vectors())
-        wanted = near.most + near.most // 2
-        ef_search = int(min(MOST_EF_SEARCH, max(wanted, wanted / share)))
-        found = await self._store.nearest(near, wanted, ef_search, every_project=every)
+        width = index_width(scope.live_vectors, share, len(near.vectors), near.most)
+        if width is None:
+            return await self._store.exactly(near)
+        vectors = near.most + near.most // 2
+        found = await self._store.nearest(near, vectors, width, every_project=every)
         brought = len(found) - (len(near.words.items) if near.words is not None else 0)
-        too_few = brought < min(near.most // 2, scope.live_items)
-        if too_few and scope.live_vectors <= EXACT_AT_MOST:
+        if brought < min(near.most // 2, scope.live_items):  # many vectors of few items
             return await self._store.exactly(near)
         return found
 

@@ -1,0 +1,28 @@
+"""When to compare every vector, and how wide to search the index where not."""
+
+ALWAYS_EXACT = 2_000
+"""Vectors in scope that are compared faster than anything else could be decided."""
+
+# Measured side by side (docs/decisions/0005-vector-arm.md); only their ratio matters.
+COST_OF_A_ROW = 0.7
+COST_OF_A_FURTHER_QUERY = 0.1
+COST_OF_A_STEP = 33.0
+
+LEAST_WIDTH = 200
+"""Candidates an index search keeps; recall@10 stays above .99 from here on."""
+
+MOST_WIDTH = 1_000
+"""What pgvector allows."""
+
+
+def index_width(vectors: int, share: float, queries: int, items: int) -> int | None:
+    """How many candidates an index search must keep to bring `items`; None: compare all instead.
+
+    `vectors` are those in scope, `share` is their part of all vectors, 0 to 1: the index knows no
+    projects, so a scope of a tenth of all needs ten times the candidates.
+    """
+    wanted = max(LEAST_WIDTH, 1.5 * items / share) if share > 0 else MOST_WIDTH + 1
+    if wanted > MOST_WIDTH:
+        return None
+    exact = vectors * (COST_OF_A_ROW + COST_OF_A_FURTHER_QUERY * (queries - 1))
+    return None if exact <= queries * wanted * COST_OF_A_STEP else round(wanted)

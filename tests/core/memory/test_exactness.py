@@ -1,0 +1,27 @@
+"""When every vector is compared, and how wide the index is searched."""
+
+import pytest
+from cortex.memory.core.exactness import LEAST_WIDTH, MOST_WIDTH, index_width
+
+
+@pytest.mark.parametrize(
+    ("vectors", "share", "queries"),
+    [(500, 0.002, 1), (4_000, 0.02, 1), (4_000, 0.02, 4), (30_000, 0.03, 4), (5_000, 1.0, 1)],
+)
+def test_a_small_scope_is_compared_whole(vectors: int, share: float, queries: int) -> None:
+    assert index_width(vectors, share, queries, 50) is None
+
+
+def test_all_projects_of_a_large_memory_are_searched_by_the_index() -> None:
+    assert index_width(200_000, 1.0, 1, 50) == LEAST_WIDTH
+    assert index_width(200_000, 1.0, 4, 50) == LEAST_WIDTH
+
+
+def test_a_scope_of_a_part_of_all_is_searched_wider() -> None:
+    assert index_width(470_000, 0.235, 1, 50) == round(75 / 0.235)
+
+
+def test_what_the_index_cannot_bring_is_compared_whole() -> None:
+    assert index_width(1_000_000, 0.01, 1, 50) is None
+    assert index_width(1_000_000, 0.0, 1, 50) is None
+    assert MOST_WIDTH < 75 / 0.01
