@@ -292,3 +292,18 @@ def python_for_nobody() -> tuple[str, dict[str, Any]]:
         except (PermissionError, FileNotFoundError):
             continue
     pytest.skip("this machine's Python lies where no other user can run it")
+
+
+def test_the_model_that_was_picked_is_said_and_another_can_be_named(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CORTEX_EMBEDDING_MODEL", "/nowhere/at/all")
+
+    named = stack.up("embedding")
+
+    assert named.returncode == 1
+    assert "/nowhere/at/all" in named.stderr
+    monkeypatch.delenv("CORTEX_EMBEDDING_MODEL")
+    picked = stack.up("embedding")
+    assert picked.returncode == 0, picked.stderr
+    assert "CORTEX_EMBEDDING_MODEL is not set; picked 'bundled'" in picked.stderr

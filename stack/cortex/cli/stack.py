@@ -13,8 +13,9 @@ import click
 
 from cortex.runtime import native, processes
 from cortex.runtime.layout import StackLayout, StackState, load_state, write_private
-from cortex.runtime.services import file_tail
+from cortex.runtime.services import file_tail, select
 from cortex.shared.errors import StackError
+from cortex.shared.settings import inherited_environment
 
 Command = Callable[..., Any]
 
@@ -89,6 +90,10 @@ def up(
     if out:
         write_private(out, json.dumps(native.targets(layout, state, _revision()), indent=2) + "\n")
     _print_state(layout, state, as_json=as_json)
+    for service in select(profile, services):
+        for variable, value in service.defaults.items():
+            if not as_json and variable not in inherited_environment():
+                click.echo(f"{service.name}: {variable} is not set; picked {value!r}", err=True)
 
 
 def _revision() -> str:

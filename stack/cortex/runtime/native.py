@@ -219,7 +219,7 @@ def targets(layout: StackLayout, state: StackState, revision: str) -> dict[str, 
             start: Mapping[str, str] = service.environment(plan)
             services[service.name]["start"] = {
                 "command": list(service.command),
-                "environment": dict(start),
+                "environment": dict(service.defaults) | dict(start),
             }
     if "embedding" in services:
         services["embedding"] |= _model(plan.url("embedding"))

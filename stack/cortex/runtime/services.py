@@ -46,6 +46,8 @@ class Service:
     command: tuple[str, ...] = ()
     before: tuple[tuple[str, ...], ...] = ()
     environment: Callable[[Plan], Environment] = field(default=lambda _plan: {})
+    defaults: Environment = field(default_factory=dict)
+    """Variables that are set only where the stack's starter did not set them."""
     ready_within_s: float = 120.0
     stop_within_s: float = 10.0
 
@@ -66,7 +68,6 @@ def _embedding_environment(plan: Plan) -> Environment:
     return {
         "CORTEX_EMBEDDING_HOST": plan.host,
         "CORTEX_EMBEDDING_PORT": str(plan.ports["embedding"]),
-        "CORTEX_EMBEDDING_MODEL": plan.secrets.get("CORTEX_EMBEDDING_MODEL", "bundled"),
     }
 
 
@@ -93,6 +94,8 @@ SERVICES: tuple[Service, ...] = (
         health_path="/health",
         command=_cortex("embedding", "serve"),
         environment=_embedding_environment,
+        # The product's default is on a hub, which a bare machine may not reach.
+        defaults={"CORTEX_EMBEDDING_MODEL": "bundled"},
     ),
     Service(
         name="memory",

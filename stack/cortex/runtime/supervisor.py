@@ -144,7 +144,7 @@ class Supervisor:
             for name, value in inherited_environment().items()
             if not name.startswith("CORTEX_") or name.startswith(mine)
         }
-        return inherited | dict(service.environment(self._plan))
+        return dict(service.defaults) | inherited | dict(service.environment(self._plan))
 
     def _run_before(self, one: Running, command: tuple[str, ...], env: dict[str, str]) -> None:
         env = env | {processes.STACK_ID_VARIABLE: self._state.stack_id}

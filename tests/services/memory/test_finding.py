@@ -221,3 +221,16 @@ def test_a_server_just_started_gives_the_same_hits(start: Any, memory: Mcp, proj
     ask = {"queries": ["valve of the pump", "pump 7"], "project": project, "limit": 50}
 
     assert start()("FindItems", **ask) == memory("FindItems", **ask)
+
+
+def test_a_query_longer_than_the_model_reads_is_said_to_be(memory: Mcp, project: str) -> None:
+    memory("AddItem", project=project, **note("Pump", "the pump"))
+    long = "where is the pump of the cellar " * 60
+
+    answer = memory("FindItems", queries=["pump", long], project=project)
+
+    assert titles(answer) == ["Pump"]
+    assert answer["notes"] == [
+        "query 2 is longer than the embedding model reads: its meaning is that of its beginning, "
+        "its words all count"
+    ]

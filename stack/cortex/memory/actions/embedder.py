@@ -22,6 +22,8 @@ LOOK_AGAIN_S = 5.0
 LOOK_FOR_IT_EVERY_S = 3.0
 """While the service is away one search in this time looks for it; the others do not wait."""
 
+SPECIAL_TOKENS = 2
+
 SPARE_TOKENS = 10
 """Left free in a window: two special tokens, and some for a word that a cut made two of."""
 
@@ -82,6 +84,16 @@ class Embedder:
             raise
         self._away = None
         return list(vectors)
+
+    async def too_long(self, texts: Sequence[str]) -> list[int]:
+        """The places of texts that the model reads only the beginning of, if it can be asked."""
+        try:
+            room = (await self._client.info()).max_input_tokens - SPECIAL_TOKENS
+            long = [place for place, text in enumerate(texts) if len(text) > room]
+            spans = await self._client.token_spans([texts[place] for place in long]) if long else []
+        except Unavailable:  # the answer stands without this note
+            return []
+        return [place for place, own in zip(long, spans or [], strict=False) if len(own) > room]
 
     async def _look_if_away(self) -> None:
         """Raise at once where the service is known to be away, but for one caller that looks."""

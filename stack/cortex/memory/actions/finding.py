@@ -217,6 +217,12 @@ class Search:
                 "the query has no usable words (only stop words or punctuation); "
                 "it was answered by meaning alone"
             )
+        if ranked.vectors:
+            notes += [
+                f"query {place + 1} is longer than the embedding model reads: its meaning is that "
+                "of its beginning, its words all count"
+                for place in await self._embedder.too_long(asked.texts)
+            ]
         if answered:
             return notes
         if ranked.scope.live_items == 0:
