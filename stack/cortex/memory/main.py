@@ -43,7 +43,7 @@ def build(settings: Settings) -> Starlette:
     actions = Actions(
         projects=projects,
         items=Items(ItemStore(database), projects, embedder, language),
-        search=Search(SearchStore(database), projects, embedder, settings.fusion, language),
+        search=Search(SearchStore(database), embedder, settings.fusion, language),
     )
     manager = StreamableHTTPSessionManager(
         app=mcp_server.build(actions),

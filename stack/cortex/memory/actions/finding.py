@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cortex.memory.actions.caller import Caller
 from cortex.memory.actions.embedder import Embedder, OtherModel
-from cortex.memory.actions.projects import Projects, as_uuid, no_such_project
+from cortex.memory.actions.projects import as_uuid, no_such_project
 from cortex.memory.core.exactness import ALWAYS_EXACT, index_width
 from cortex.memory.core.fusion import Scored, best_first, foremost, fuse
 from cortex.memory.core.operators import Operators, read_operators
@@ -74,13 +74,11 @@ class Search:
     def __init__(
         self,
         store: SearchStore,
-        projects: Projects,
         embedder: Embedder,
         strategy: str,
         language: str,
     ) -> None:
         self._store = store
-        self._projects = projects
         self._embedder = embedder
         self._strategy = strategy
         self._language = language
@@ -171,10 +169,7 @@ class Search:
         if near.items is not None or scope.live_vectors <= ALWAYS_EXACT:
             return await self._store.exactly(near)
         every = asked.where.every and asked.where.allowed is None
-        share = 1.0
-        if not every:
-            share = scope.live_vectors / max(1, await self._projects.all_vectors())
-        width = index_width(scope.live_vectors, share, len(near.vectors), near.most)
+        width = index_width(scope.live_vectors, scope.share, len(near.vectors), near.most)
         if width is None:
             return await self._store.exactly(near)
         vectors = near.most + near.most // 2

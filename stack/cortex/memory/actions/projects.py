@@ -35,10 +35,6 @@ class Projects:
         """All projects this caller may see."""
         return await self._store.every(caller.projects)
 
-    async def all_vectors(self) -> int:
-        """How many vectors there are in all projects together."""
-        return await self._store.all_vectors()
-
     async def create(self, caller: Caller, name: str, slug: str | None) -> Project:
         """A new project; the slug is made of the name where none is given."""
         caller.must_write()

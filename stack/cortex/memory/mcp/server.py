@@ -66,11 +66,11 @@ def build(actions: Actions) -> Server[dict[str, object]]:
     ) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=[])
 
-    schemas = {tool.name: tool.input_schema for tool in listed.tools}
     return Server(
         "cortex-memory",
-        # Without it the library lists all tools anew at each modern-era call (a fifth of its time).
-        get_tool_input_schema=schemas.get,
+        # Asked for `x-mcp-header` parameters, which no tool of ours has. Without this the library
+        # lists all tools anew at each modern-era call, a fifth of its time.
+        get_tool_input_schema=lambda _name: None,
         version=version(),
         title="Cortex memory",
         instructions=INSTRUCTIONS,

@@ -31,6 +31,7 @@ STATEMENT_TIMEOUT_MS = 30_000
 SESSION = (
     "SET plan_cache_mode = force_generic_plan",
     "SET enable_seqscan = off",
+    "SET enable_sort = off",
     "SET jit = off",
     "SET max_parallel_workers_per_gather = 0",
     "SET hnsw.iterative_scan = strict_order",
@@ -50,7 +51,9 @@ def _load_queries() -> dict[str, str]:
     queries: dict[str, str] = {}
     for block in text.split("-- name: ")[1:]:
         name, _, body = block.partition("\n")
-        queries[name.strip()] = body.strip()
+        # Without comments and indentation: the driver keeps parsed only what is short.
+        lines = (line.strip() for line in body.splitlines())
+        queries[name.strip()] = "\n".join(line for line in lines if line[:2] != "--").strip()
     return queries
 
 

@@ -30,11 +30,6 @@ class ProjectStore:
             rows = await run(connection, "all_projects", {"allowed": _listed(allowed)})
             return [Project(**row) for row in rows]
 
-    async def all_vectors(self) -> int:
-        """How many vectors all projects have together, deleted items' left out."""
-        async with self._database.reading() as connection:
-            return int((await run(connection, "all_vectors", {}))[0]["vectors"])
-
     async def find(self, slug: str, project_id: UUID | None) -> Project | None:
         """The project with this slug, else with this id."""
         async with self._database.reading() as connection:

@@ -19,9 +19,6 @@ FROM projects
 WHERE %(allowed)s::text[] IS NULL OR slug = ANY(%(allowed)s)
 ORDER BY number
 
--- name: all_vectors
-SELECT coalesce(sum(live_vectors), 0) AS vectors FROM projects
-
 -- name: add_project
 INSERT INTO projects (id, name, slug, created_at, updated_at)
 VALUES (%(id)s, %(name)s, %(slug)s, %(now)s, %(now)s)
@@ -255,6 +252,7 @@ WITH scope AS MATERIALIZED (
     SELECT coalesce(array_agg(number), '{}') AS projects,
         coalesce(sum(live_items), 0)::float8 AS live_items,
         coalesce(sum(live_vectors), 0)::int AS live_vectors,
+        (SELECT coalesce(sum(live_vectors), 0) FROM projects)::int AS all_vectors,
         greatest(coalesce(sum(live_words) / nullif(sum(live_items), 0), 0), 1)::float8 AS mean_length
     FROM projects
     WHERE (%(every)s OR slug = %(slug)s OR id = %(project_id)s)
@@ -270,25 +268,23 @@ WITH scope AS MATERIALIZED (
     ) AS items
     FROM (SELECT DISTINCT term FROM asked) AS a
 ), weighed AS MATERIALIZED (
-    SELECT term, items,
-        ln(1 + (scope.live_items - items + 0.5) / (items + 0.5))::float8 AS weight,
-        sum(items) OVER (ORDER BY items, term) <= %(most_postings)s
-            OR row_number() OVER (PARTITION BY items > 0 ORDER BY items, term) = 1 AS leads
-    FROM counted, scope
-), matched AS MATERIALIZED (
-    SELECT a.query, t.project_number, t.item_number,
-        sum(w.weight * t.frequency * 2.2
-            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / scope.mean_length))) AS score,
+    SELECT a.query, c.term, c.weight, c.weight * 2.2 AS most, c.flat, c.slope, c.leads
+    FROM asked AS a JOIN (
+        SELECT term, ln(1 + (scope.live_items - items + 0.5) / (items + 0.5))::float8 AS weight,
+            0.3::float8 AS flat, 0.9 / scope.mean_length AS slope,
+            sum(items) OVER (ORDER BY items, term) <= %(most_postings)s
+                OR row_number() OVER (PARTITION BY items > 0 ORDER BY items, term) = 1 AS leads
+        FROM counted, scope
+    ) AS c USING (term)
+), foremost AS MATERIALIZED (
+    SELECT w.query, t.item_number, min(t.project_number) AS project_number,
+        sum(w.most * t.frequency / (t.frequency + w.flat + w.slope * t.length)) AS score,
         sum(w.weight) AS covered
-    FROM scope
-    CROSS JOIN weighed AS w
-    JOIN asked AS a USING (term)
+    FROM weighed AS w
     JOIN memory_item_terms AS t
         ON t.term = w.term AND t.project_number = ANY((SELECT projects FROM scope)::int[])
     WHERE w.leads AND (%(items)s::int[] IS NULL OR t.item_number = ANY(%(items)s))
-    GROUP BY a.query, t.project_number, t.item_number
-), foremost AS MATERIALIZED (
-    SELECT query, project_number, item_number, score, covered FROM matched
+    GROUP BY w.query, t.item_number
     ORDER BY score DESC, item_number DESC
     LIMIT %(most_items)s * 2
 ), whole AS (
@@ -296,50 +292,47 @@ WITH scope AS MATERIALIZED (
         l.covered + coalesce(c.covered, 0) AS covered
     FROM foremost AS l
     LEFT JOIN LATERAL (
-        SELECT sum(w.weight) AS covered, sum(w.weight * t.frequency * 2.2
-            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / scope.mean_length))) AS score
-        FROM scope
-        CROSS JOIN weighed AS w
-        JOIN asked AS a ON a.term = w.term AND a.query = l.query
+        SELECT sum(w.weight) AS covered,
+            sum(w.most * t.frequency / (t.frequency + w.flat + w.slope * t.length)) AS score
+        FROM weighed AS w
         JOIN memory_item_terms AS t ON t.term = w.term
             AND t.project_number = l.project_number AND t.item_number = l.item_number
-        WHERE NOT w.leads
-    ) AS c ON true
-), best AS (
+        WHERE NOT w.leads AND w.query = l.query
+    ) AS c ON (SELECT bool_or(NOT leads) FROM weighed)
+), best AS MATERIALIZED (
     SELECT item_number, max(whole.score / greatest(most.weight * 2.2, 1e-9)) AS part,
         max(whole.covered / greatest(most.weight, 1e-9)) AS covered
-    FROM whole JOIN (
-        SELECT a.query, sum(w.weight) AS weight
-        FROM asked AS a JOIN weighed AS w USING (term) GROUP BY a.query
-    ) AS most USING (query)
+    FROM whole JOIN (SELECT query, sum(weight) AS weight FROM weighed GROUP BY query) AS most USING (query)
     GROUP BY item_number
     ORDER BY part DESC, item_number DESC
     LIMIT %(most_items)s
+), listed AS (
+    SELECT array_agg(query) AS queries, array_agg(term) AS terms, array_agg(weight) AS weights FROM weighed
+), found AS (
+    SELECT array_agg(item_number) AS items, array_agg(part) AS parts, max(covered) AS covered FROM best
 )
-SELECT scope.projects, scope.live_items, scope.live_vectors, scope.mean_length,
-    (SELECT coalesce(array_agg(item_number ORDER BY part DESC, item_number DESC), '{}') FROM best) AS items,
-    (SELECT coalesce(array_agg(part ORDER BY part DESC, item_number DESC), '{}') FROM best) AS parts,
-    (SELECT coalesce(array_agg(a.query), '{}') FROM asked AS a JOIN weighed USING (term)) AS queries,
-    (SELECT coalesce(array_agg(a.term), '{}') FROM asked AS a JOIN weighed USING (term)) AS terms,
-    (SELECT coalesce(array_agg(w.weight), '{}') FROM asked AS a JOIN weighed AS w USING (term)) AS weights,
-    (SELECT coalesce(max(covered), 0) FROM best) AS covered,
+SELECT scope.projects, scope.live_items, scope.live_vectors, scope.all_vectors, scope.mean_length,
+    coalesce(found.items, '{}') AS items, coalesce(found.parts, '{}') AS parts,
+    coalesce(listed.queries, '{}') AS queries, coalesce(listed.terms, '{}') AS terms,
+    coalesce(listed.weights, '{}') AS weights, coalesce(found.covered, 0) AS covered,
     (SELECT count(*) FROM asked) AS asked_terms,
-    (SELECT count(*) > %(most_items)s FROM (SELECT 1 FROM matched LIMIT %(most_items)s + 1) AS m) AS cut,
+    (SELECT count(*) > %(most_items)s FROM foremost) AS cut,
     ARRAY(SELECT w FROM unnest(%(words)s::text[]) AS w
           WHERE length(to_tsvector(%(language)s::regconfig, w)) = 0) AS ignored
-FROM scope
+FROM scope, listed, found
 
 -- name: find_scope
 WITH scope AS MATERIALIZED (
     SELECT coalesce(array_agg(number), '{}') AS projects,
         coalesce(sum(live_items), 0)::float8 AS live_items,
         coalesce(sum(live_vectors), 0)::int AS live_vectors,
+        (SELECT coalesce(sum(live_vectors), 0) FROM projects)::int AS all_vectors,
         greatest(coalesce(sum(live_words) / nullif(sum(live_items), 0), 0), 1)::float8 AS mean_length
     FROM projects
     WHERE (%(every)s OR slug = %(slug)s OR id = %(project_id)s)
       AND (%(allowed)s::text[] IS NULL OR slug = ANY(%(allowed)s))
 )
-SELECT projects, live_items, live_vectors, mean_length FROM scope
+SELECT projects, live_items, live_vectors, all_vectors, mean_length FROM scope
 
 -- name: find_exactly
 -- Items near by meaning and the text arm's items, both scored on both signals.

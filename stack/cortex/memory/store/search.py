@@ -1,7 +1,7 @@
 """The statements of a search: candidates by words, by meaning, and the hits' whole items."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ SNIPPET_ROOM = 2_000
 
 MOST_QUERIES = 4
 
-MOST_POSTINGS = 30_000
+MOST_POSTINGS = 4_000
 """Postings that are read to find candidates; see `find_by_words`."""
 
 
@@ -36,7 +36,13 @@ class Scope:
     projects: Sequence[int]
     live_items: float
     live_vectors: int
+    all_vectors: int
     mean_length: float
+
+    @property
+    def share(self) -> float:
+        """The part of all vectors that lies in this scope, 0 to 1."""
+        return self.live_vectors / self.all_vectors if self.all_vectors else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +147,7 @@ class SearchStore:
         }
         async with self._database.reading() as connection:
             row = (await run(connection, "find_by_words", values))[0]
-        scope = Scope(**{name: row.pop(name) for name in Scope.__slots__})
+        scope = Scope(**{one.name: row.pop(one.name) for one in fields(Scope)})
         return scope, WordsFound(**row)
 
     async def exactly(self, near: Near) -> Both:
