@@ -42,8 +42,9 @@ format: venv ## Format the code
 docs: venv ## Make the generated pages anew
 	$(BIN)/python -m tools.docs
 
-bench-search: venv ## Measure a search's cost against a floor of bare SQL
+bench-search: venv ## Measure a search beside a floor of bare SQL and beside peers
 	@$(BIN)/python -m harness.probes.search_cost
+	@$(BIN)/python -m harness.probes.search_peers
 
 bench-embedding: venv ## Measure the embedding service against a bare session
 	@$(BIN)/python -m harness.probes.embedding_cost
