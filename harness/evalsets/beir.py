@@ -216,6 +216,8 @@ def _query(place: str, row: Row) -> Query:
         texts=texts,
         project=project,
         categories=_texts(place, more, "category"),
+        tags=_texts(place, more, "tags"),
+        statuses=_texts(place, more, "status"),
         kind=_text(place, more, "kind", ""),
         language=_text(place, more, "language", ""),
         answers=_texts(place, more, "answers"),

@@ -39,6 +39,8 @@ class Query:
     texts: tuple[str, ...]
     project: str | None = None
     categories: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
     kind: str = ""
     language: str = ""
     answers: tuple[str, ...] = ()

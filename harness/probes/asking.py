@@ -53,6 +53,10 @@ def _ask(client: mcp.Client, loaded: Loaded, query: Query) -> Asked:
     arguments |= where(loaded, query)
     if query.categories:
         arguments["category"] = list(query.categories)
+    if query.tags:
+        arguments["tags"] = list(query.tags)
+    if query.statuses:
+        arguments["status"] = list(query.statuses)
     try:
         content = client.call("FindItems", **arguments).content
         ids = [str(hit["item"]["id"]) for hit in content["hits"]]

@@ -246,3 +246,13 @@ def test_queries_without_an_answer_stay_within_known_projects() -> None:
     assert {row["project"] for row in NOTHING} == PROJECTS
     assert {row["kind"] for row in NOTHING} == {"plausible", "out-of-world", "nonsense"}
     assert not {row["text"] for row in NOTHING} & {query["text"] for query in QUERIES}
+
+
+def test_a_query_is_narrowed_by_the_tags_and_the_status_it_names() -> None:
+    from harness.evalsets import beir
+
+    queries = {query.id: query for query in beir.read(SET).queries}
+
+    assert queries["f-06"].tags == ("localisation",)
+    assert queries["f-09"].statuses == ("superseded",)
+    assert queries["f-02"].categories == ("todo",)
