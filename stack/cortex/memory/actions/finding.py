@@ -173,8 +173,7 @@ class Search:
         if width is None:
             return await self._store.exactly(near)
         vectors = near.most + near.most // 2
-        found = await self._store.nearest(near, vectors, width, every_project=every)
-        brought = len(found) - (len(near.words.items) if near.words is not None else 0)
+        found, brought = await self._store.nearest(near, vectors, width, every_project=every)
         if brought < min(near.most // 2, scope.live_items):  # many vectors of few items
             return await self._store.exactly(near)
         return found

@@ -414,7 +414,8 @@ WITH arms AS MATERIALIZED (
     ) AS most USING (query)
     GROUP BY s.item_number
 )
-SELECT item_number, similarity, part FROM near LEFT JOIN rest USING (item_number)
+SELECT item_number, similarity, part, (SELECT count(DISTINCT item_number) FROM arms) AS brought
+FROM near LEFT JOIN rest USING (item_number)
 
 -- name: get_hits
 SELECT m.number, m.id, m.project_id, m.project_number, p.slug AS project, m.category, m.title,

@@ -160,15 +160,16 @@ class SearchStore:
 
     async def nearest(
         self, near: Near, most_vectors: int, ef_search: int, *, every_project: bool
-    ) -> Both:
-        """Both signals of near items and of the text arm's, by the HNSW index."""
+    ) -> tuple[Both, int]:
+        """Both signals of near items and of the text arm's, and how many the index brought."""
         values = _near_values(near) | {"every_project": every_project}
         for place in range(MOST_QUERIES):
             asked = place < len(near.vectors)
             values[f"most_vectors{place + 1}"] = most_vectors if asked else 0
         async with self._database.reading() as connection:
             await search_width(connection, ef_search)
-            return _both(await run(connection, "find_nearest", values))
+            rows = await run(connection, "find_nearest", values)
+            return _both(rows), rows[0]["brought"] if rows else 0
 
     async def hits(
         self, numbers: Sequence[int], vectors: Sequence[Sequence[float]], most_characters: int
