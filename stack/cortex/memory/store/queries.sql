@@ -335,11 +335,12 @@ WITH scope AS MATERIALIZED (
 SELECT projects, live_items, live_vectors, all_vectors, mean_length FROM scope
 
 -- name: find_exactly
--- Items near by meaning and the text arm's items, both scored on both signals.
+-- Items near by meaning and the text arm's items, both scored on both signals. No ::vector(384):
+-- in a generic plan the length would be checked, and the vector copied, once for each row.
 WITH scored AS MATERIALIZED (
     SELECT item_number, max(greatest(
-        -(embedding <#> %(vector1)s::vector(384)), -(embedding <#> %(vector2)s::vector(384)),
-        -(embedding <#> %(vector3)s::vector(384)), -(embedding <#> %(vector4)s::vector(384))
+        -(embedding <#> %(vector1)s::vector), -(embedding <#> %(vector2)s::vector),
+        -(embedding <#> %(vector3)s::vector), -(embedding <#> %(vector4)s::vector)
     )) AS similarity
     FROM memory_item_embeddings
     WHERE live AND project_number = ANY(%(projects)s)
@@ -373,27 +374,27 @@ SELECT item_number, similarity, part FROM near LEFT JOIN rest USING (item_number
 WITH arms AS MATERIALIZED (
     (SELECT item_number FROM memory_item_embeddings
      WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
-     ORDER BY embedding::halfvec(384) <#> %(vector1)s::vector(384)::halfvec(384)
+     ORDER BY embedding::halfvec(384) <#> %(vector1)s::vector::halfvec(384)
      LIMIT %(most_vectors1)s)
     UNION ALL
     (SELECT item_number FROM memory_item_embeddings
      WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
-     ORDER BY embedding::halfvec(384) <#> %(vector2)s::vector(384)::halfvec(384)
+     ORDER BY embedding::halfvec(384) <#> %(vector2)s::vector::halfvec(384)
      LIMIT %(most_vectors2)s)
     UNION ALL
     (SELECT item_number FROM memory_item_embeddings
      WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
-     ORDER BY embedding::halfvec(384) <#> %(vector3)s::vector(384)::halfvec(384)
+     ORDER BY embedding::halfvec(384) <#> %(vector3)s::vector::halfvec(384)
      LIMIT %(most_vectors3)s)
     UNION ALL
     (SELECT item_number FROM memory_item_embeddings
      WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
-     ORDER BY embedding::halfvec(384) <#> %(vector4)s::vector(384)::halfvec(384)
+     ORDER BY embedding::halfvec(384) <#> %(vector4)s::vector::halfvec(384)
      LIMIT %(most_vectors4)s)
 ), near AS MATERIALIZED (
     SELECT item_number, max(greatest(
-        -(embedding <#> %(vector1)s::vector(384)), -(embedding <#> %(vector2)s::vector(384)),
-        -(embedding <#> %(vector3)s::vector(384)), -(embedding <#> %(vector4)s::vector(384))
+        -(embedding <#> %(vector1)s::vector), -(embedding <#> %(vector2)s::vector),
+        -(embedding <#> %(vector3)s::vector), -(embedding <#> %(vector4)s::vector)
     )) AS similarity
     FROM memory_item_embeddings
     WHERE live AND item_number = ANY(ARRAY(SELECT item_number FROM arms) || %(text_items)s::int[])
@@ -438,8 +439,8 @@ LEFT JOIN LATERAL (
     ) AS snippet
     FROM memory_item_embeddings AS e
     CROSS JOIN (VALUES
-        (1, %(vector1)s::vector(384)), (2, %(vector2)s::vector(384)),
-        (3, %(vector3)s::vector(384)), (4, %(vector4)s::vector(384))
+        (1, %(vector1)s::vector), (2, %(vector2)s::vector),
+        (3, %(vector3)s::vector), (4, %(vector4)s::vector)
     ) AS v (number, vector)
     WHERE e.item_number = m.number AND v.vector IS NOT NULL
     ORDER BY e.embedding <#> v.vector, v.number, e.position, e."window"
