@@ -4,9 +4,9 @@ ALWAYS_EXACT = 2_000
 """Vectors in scope that are compared faster than anything else could be decided."""
 
 # Measured side by side (docs/decisions/0005-vector-arm.md); only their ratio matters.
-COST_OF_A_ROW = 0.7
+COST_OF_A_ROW = 2.0
 COST_OF_A_FURTHER_QUERY = 0.1
-COST_OF_A_STEP = 33.0
+COST_OF_A_STEP = 30.0
 
 LEAST_WIDTH = 200
 """Candidates an index search keeps; recall@10 stays above .99 from here on."""
