@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 DIMENSION = 384
 """Numbers in a vector; part of the schema."""
 
+HEALTH_WITHIN_S = 1.5
+"""A dependency that takes longer counts as away, so that whoever asks has an answer in time."""
+
 
 def build(settings: Settings) -> Starlette:
     """The whole server as an ASGI app."""
@@ -98,7 +101,7 @@ def _gate(settings: Settings) -> http.Gate:
 
 def read_tokens(text: str) -> list[http.Token]:
     """Tokens of the setting: `SECRET[ projects=a,b][ read-only]`, separated by ';'."""
-    tokens = []
+    tokens: list[http.Token] = []
     for number, part in enumerate((one for one in text.split(";") if one.strip()), start=1):
         secret, *words = part.split()
         projects = None
@@ -113,12 +116,18 @@ def read_tokens(text: str) -> list[http.Token]:
                     f"CORTEX_MEMORY_TOKEN: token {number} has {word!r}; "
                     "after the secret come projects=a,b and read-only"
                 )
+        if any(secret == other.secret for other in tokens):
+            raise Misconfigured(f"CORTEX_MEMORY_TOKEN: token {number} is there twice")
         if len(secret) < 16:
             raise Misconfigured(
                 f"CORTEX_MEMORY_TOKEN: token {number} is shorter than 16 characters"
             )
         caller = Caller(name=f"token {number}", projects=projects, read_only=read_only)
         tokens.append(http.Token(secret=secret, caller=caller))
+    if text and not tokens:
+        raise Misconfigured(
+            "CORTEX_MEMORY_TOKEN is set and holds no token; leave it out to let everybody in"
+        )
     return tokens
 
 
@@ -142,23 +151,39 @@ async def refuse_other_schema(url: str) -> None:
 
 async def _health(database: Database, client: EmbeddingClient) -> dict[str, Any]:
     body: dict[str, Any] = {"status": "ok", "version": mcp_server.version()}
-    try:
-        found = await schema_version(database)
-        body["database"] = "ok"
-        body["schema"] = found
-        if found != SCHEMA_VERSION:
-            body["status"] = "unavailable"
-            body["why"] = f"schema is at {found}, needed {SCHEMA_VERSION}: `cortex memory migrate`"
-    except Unavailable as err:
-        body |= {"status": "unavailable", "database": "unavailable", "why": str(err)}
-    try:
-        await client.healthy()
-        body["embedding"] = "ok"
-    except Unavailable as err:
-        body["embedding"] = "unavailable"
-        if body["status"] == "ok":
-            body |= {"status": "degraded", "why": str(err)}
+    schema, lost = await asyncio.gather(_schema_of(database), _why_lost(client))
+    if isinstance(schema, Unavailable):
+        body |= {"status": "unavailable", "database": "unavailable", "why": str(schema)}
+    else:
+        body |= {"database": "ok", "schema": schema}
+        if schema != SCHEMA_VERSION:
+            why = f"schema is at {schema}, needed {SCHEMA_VERSION}: `cortex memory migrate`"
+            body |= {"status": "unavailable", "why": why}
+    body["embedding"] = "ok" if lost is None else "unavailable"
+    if lost is not None and body["status"] == "ok":
+        body |= {"status": "degraded", "why": lost}
     return body
+
+
+async def _schema_of(database: Database) -> str | Unavailable | None:
+    try:
+        async with asyncio.timeout(HEALTH_WITHIN_S):
+            return await schema_version(database)
+    except TimeoutError:
+        return Unavailable(f"the database did not answer within {HEALTH_WITHIN_S:g} s")
+    except Unavailable as err:
+        return err
+
+
+async def _why_lost(client: EmbeddingClient) -> str | None:
+    try:
+        async with asyncio.timeout(HEALTH_WITHIN_S):
+            await client.healthy()
+    except TimeoutError:
+        return f"the embedding service did not answer within {HEALTH_WITHIN_S:g} s"
+    except Unavailable as err:
+        return str(err)
+    return None
 
 
 def serve() -> None:

@@ -8,6 +8,7 @@ StackError                  who can fix it
 ├── Conflict          409   the caller: read again, then retry
 ├── TooManyRequests   429   the caller: wait, then retry
 ├── Unavailable       503   the operator: look at the dependency we name
+├── Uncertain         503   the caller: look whether it was done, then retry
 └── Misconfigured     –     the operator: change the setting we name, then start again
 """
 
@@ -66,6 +67,12 @@ class Unavailable(StackError):
 
     status = 503
     retryable = True
+
+
+class Uncertain(StackError):
+    """A dependency went away in the one moment that leaves open whether the change was kept."""
+
+    status = 503
 
 
 class Misconfigured(StackError):

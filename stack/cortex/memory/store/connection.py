@@ -1,6 +1,9 @@
 """Connections to Postgres: the pool, the driver's errors turned into ours, vectors as binary."""
 
+import asyncio
 import logging
+import select
+import socket
 import struct
 import sys
 from array import array
@@ -17,7 +20,7 @@ from psycopg.rows import dict_row
 from psycopg.types import TypeInfo
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from cortex.shared.errors import Conflict, StackError, Unavailable
+from cortex.shared.errors import Conflict, InvalidInput, StackError, Unavailable, Uncertain
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +47,17 @@ Row = dict[str, Any]
 Connection = psycopg.AsyncConnection[Row]
 
 POOL_TIMEOUT_S = 5.0
+
+CONNECT_AGAIN_FOR_S = 5.0
+"""How long the pool tries one lost connection again. Its pauses double, and a new try starts with
+the next call after it gave up: a longer time would let the pool sleep on when Postgres is back."""
+
+READ_WITHIN_S = 35.0
+WRITE_WITHIN_S = 120.0
+"""When a connection in use is cut: a server that stands still keeps no statement timeout."""
+
+NETWORK = {"keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 15_000}
+"""So that a machine that vanished is noticed; for libpq, seconds and milliseconds."""
 
 
 def _load_queries() -> dict[str, str]:
@@ -85,13 +99,22 @@ class _VectorDumper(Dumper):
 class Database:
     """The pool of one memory server."""
 
-    def __init__(self, url: str, size: int) -> None:
+    def __init__(
+        self,
+        url: str,
+        size: int,
+        *,
+        read_within_s: float = READ_WITHIN_S,
+        write_within_s: float = WRITE_WITHIN_S,
+    ) -> None:
+        self._read_within_s, self._write_within_s = read_within_s, write_within_s
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             url,
             min_size=min(2, size),
             max_size=size,
             open=False,
             timeout=POOL_TIMEOUT_S,
+            reconnect_timeout=CONNECT_AGAIN_FOR_S,
             configure=_configure,
             check=None,
             kwargs={
@@ -99,6 +122,7 @@ class Database:
                 "connect_timeout": 5,
                 "application_name": "cortex-memory",
                 "prepare_threshold": 0,
+                **NETWORK,
             },
         )
 
@@ -113,27 +137,77 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Connection]:
         """A connection for reads, each its own transaction."""
-        async with self._connection() as connection:
+        async with self._connection(self._read_within_s) as connection:
             yield connection
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
         """A connection inside one transaction: all of it, or nothing."""
-        async with self._connection() as connection, connection.transaction():
-            yield connection
+        written = False
+        try:
+            async with (
+                self._connection(self._write_within_s) as connection,
+                connection.transaction(),
+            ):
+                yield connection
+                written = True
+        except Unavailable as err:
+            if not written:
+                raise
+            raise Uncertain(
+                "the database went away while it saved this; look whether it is there before "
+                "you try again"
+            ) from err
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
+    async def _connection(self, within_s: float) -> AsyncIterator[Connection]:
         try:
-            async with self._pool.connection() as connection:
-                yield connection
+            connection = await self._borrowed()
+            cut = asyncio.get_running_loop().call_later(within_s, _hang_up, connection)
+            try:
+                async with connection:
+                    yield connection
+            finally:
+                cut.cancel()
+                await self._pool.putconn(connection)
         except StackError:
             raise
+        except psycopg.errors.QueryCanceled as err:
+            log.warning("statement took too long")
+            raise Unavailable("the database took too long over this; ask for less") from err
+        except psycopg.errors.ProgramLimitExceeded as err:
+            raise InvalidInput(
+                "title, content and fields: too many different words for one item's text index "
+                "(1 MB); split the item"
+            ) from err
         except (PoolTimeout, psycopg.OperationalError, psycopg.InterfaceError) as err:
             log.warning("database error", extra={"error": type(err).__name__})
             raise Unavailable("the database did not answer; try again shortly") from err
         except psycopg.errors.UniqueViolation as err:
             raise Conflict("somebody else added the same thing at the same moment") from err
+
+    async def _borrowed(self) -> Connection:
+        """A connection whose server has not hung up: after a restart each idle one's has."""
+        while True:
+            connection = await self._pool.getconn()
+            if not _has_ended(connection):
+                return connection
+            await connection.close()
+            await self._pool.putconn(connection)
+
+
+def _has_ended(connection: Connection) -> bool:
+    """Whether the server said something unasked, which is a farewell: one system call, no wait."""
+    look = select.poll()
+    look.register(connection.pgconn.socket, select.POLLIN)
+    return bool(look.poll(0))
+
+
+def _hang_up(connection: Connection) -> None:
+    """End a connection that is in use: its statement fails at once, whatever the server does."""
+    log.warning("the database stands still; its connection is cut")
+    with socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM) as end:
+        end.shutdown(socket.SHUT_RDWR)
 
 
 async def _configure(connection: Connection) -> None:
