@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from cortex.memory.actions import clock
 from cortex.memory.actions.caller import Caller
@@ -13,7 +14,7 @@ from cortex.memory.actions.projects import Projects
 from cortex.memory.core.texts import added_words, embedded_text, field_words
 from cortex.memory.records import CATEGORY_FIELDS, DEFAULT_STATUS, Embedding, MemoryItem, VectorRow
 from cortex.memory.store import ItemStore
-from cortex.memory.store.items import Change, ItemWords, Listing, NewItem
+from cortex.memory.store.items import Change, ItemWords, Listing, NewItem, OtherVersion
 from cortex.shared.errors import Conflict, InvalidInput, NotFound
 
 Step = Callable[[MemoryItem], Awaitable[None]]
@@ -66,6 +67,7 @@ class Items:
         self._projects = projects
         self._embedder = embedder
         self._language = language
+        self._turns: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
     async def add(
         self, caller: Caller, project: str, drafts: Sequence[ItemDraft]
@@ -160,24 +162,28 @@ class Items:
         self, caller: Caller, item_id: UUID, expected: int | None, once: Step
     ) -> MemoryItem:
         """Read, change, write; from the start again where others were quicker."""
-        for attempt in range(TRIES):
-            item = await self.get_one(caller, item_id)
-            if expected is not None and item.version != expected:
-                raise Conflict(
-                    f"the item is at version {item.version}, you expected {expected}; "
-                    "read it again, then retry"
-                )
-            if item.deleted_at is not None:
-                raise Conflict("the item is deleted; restore it first with RestoreItem")
-            try:
-                await once(item)
-            except Conflict:
-                if expected is not None or attempt == TRIES - 1:
-                    raise
-                await asyncio.sleep(0.01 * (attempt + 1))
-                continue
-            return await self.get_one(caller, item_id)
-        raise AssertionError("unreachable")
+        if expected is not None:
+            return await self._once(caller, item_id, expected, once)
+        # One after another here, so that only another replica, or a status or deletion between,
+        # makes a change start anew.
+        async with self._turns.setdefault(item_id, asyncio.Lock()):
+            for attempt in range(TRIES):
+                try:
+                    return await self._once(caller, item_id, None, once)
+                except OtherVersion:
+                    await asyncio.sleep(0.01 * (attempt + 1))
+        raise Conflict("others change this item at the same moment; try again")
+
+    async def _once(
+        self, caller: Caller, item_id: UUID, expected: int | None, once: Step
+    ) -> MemoryItem:
+        item = await self.get_one(caller, item_id)
+        if expected is not None and item.version != expected:
+            raise OtherVersion(item.version, expected)
+        if item.deleted_at is not None:
+            raise Conflict("the item is deleted; restore it first with RestoreItem")
+        await once(item)
+        return await self.get_one(caller, item_id)
 
     async def set_status(
         self, caller: Caller, item_id: UUID, status: str, expected: int | None

@@ -41,6 +41,7 @@ class Projects:
         slug = slug or slug_of(name)
         if not slug:
             raise InvalidInput(f"name {name!r} gives no slug; give one of letters a-z, digits, '-'")
+        _must_not_spell_an_id(slug)
         if caller.projects is not None and slug not in caller.projects:
             raise Forbidden(f"this token may not make a project {slug!r}")
         return await self._store.add(clock.new_id(), name, slug, clock.now())
@@ -52,6 +53,8 @@ class Projects:
         caller.must_write()
         if name is None and slug is None:
             raise InvalidInput("nothing to change; give name, slug or both")
+        if slug is not None:
+            _must_not_spell_an_id(slug)
         project = await self.get(caller, reference)
         if slug is not None and slug != project.slug and caller.projects is not None:
             raise Forbidden("this token is bound to its projects' slugs; it may not change one")
@@ -61,6 +64,12 @@ class Projects:
 def no_such_project(reference: str) -> NotFound:
     """The error for a project that is not there, or not for this caller."""
     return NotFound(f"there is no project {reference!r}; ListProjects names them all")
+
+
+def _must_not_spell_an_id(slug: str) -> None:
+    """A slug that is another project's id would name two projects."""
+    if as_uuid(slug) is not None:
+        raise InvalidInput(f"slug {slug!r} spells an id; give one that does not, as 'p-{slug[:8]}'")
 
 
 def as_uuid(text: str) -> UUID | None:

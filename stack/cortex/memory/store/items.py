@@ -12,6 +12,17 @@ from cortex.memory.store.projects import Slugs
 from cortex.shared.errors import Conflict, NotFound
 
 
+class OtherVersion(Conflict):
+    """An item stands at another version than the one a change was made from."""
+
+    kind = "Conflict"
+
+    def __init__(self, found: int, expected: int) -> None:
+        super().__init__(
+            f"the item is at version {found}, you expected {expected}; read it again, then retry"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemWords:
     """What an item is found by in words, beside its title and content."""
@@ -277,10 +288,7 @@ async def _locked(connection: Connection, item_id: UUID, expected: int | None) -
     if not rows:
         raise NotFound(f"there is no memory item {item_id}")
     if expected is not None and rows[0]["version"] != expected:
-        raise Conflict(
-            f"the item is at version {rows[0]['version']}, you expected {expected}; "
-            "read it again, then retry"
-        )
+        raise OtherVersion(rows[0]["version"], expected)
     return rows[0]
 
 
