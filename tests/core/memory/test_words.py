@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from cortex.memory.core.words import MOST_WORDS, extra_words, unaccented
+from cortex.memory.core.words import MOST_BYTES, extra_words, unaccented
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,23 @@ def test_plain_text_needs_no_extra_words(text: str) -> None:
 
 
 def test_extra_words_are_bounded_whatever_is_sent() -> None:
-    attack = "a-1_" * 50_000
+    rare = "".join(chr(0x20000 + place) for place in range(40_000))
+    attacks = ["a-1_" * 50_000, "漢" * 100_000, rare, "-".join(rare)]
 
     started = time.process_time()
-    words = extra_words(attack) + extra_words("漢" * 100_000)
+    added = [extra_words(attack) for attack in attacks]
 
-    assert len(words) <= 2 * MOST_WORDS
+    for words in added:
+        assert sum(len(word.encode()) for word in set(words)) <= MOST_BYTES
     assert time.process_time() - started < 20
+
+
+def test_every_word_of_a_long_text_without_spaces_is_found() -> None:
+    text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(30_000))
+
+    words = set(extra_words(text))
+
+    assert {text[place : place + 2] for place in range(len(text) - 1)} <= words
 
 
 def test_other_scripts_keep_their_marks() -> None:

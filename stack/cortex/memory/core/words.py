@@ -11,8 +11,10 @@ from collections.abc import Iterator
 LONGEST_WORD = 200
 """Characters; a longer run (base64, a minified line) is nobody's search word."""
 
-MOST_WORDS = 20_000
-"""Extra words kept of one text; 100,000 characters give fewer unless they are made to attack."""
+MOST_BYTES = 450_000
+WORD_COSTS = 6
+"""Room for one text's different words, and what each costs beside its letters: an item's search
+vector holds 1 MB. 100,000 characters of any language stay below; a text made to attack does not."""
 
 _CJK = (
     "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -30,10 +32,15 @@ _SPLIT = re.compile(r"[_\-./\\:@#+~&=?%]+")
 def extra_words(text: str) -> list[str]:
     """Words to add to `text` for searching, in order, repeated as often as they occur."""
     found: list[str] = []
+    known: set[str] = set()
+    left = MOST_BYTES
     for word in _words(text):
+        if word not in known:
+            left -= len(word.encode()) + WORD_COSTS
+            if left < 0:
+                break
+            known.add(word)
         found.append(word)
-        if len(found) >= MOST_WORDS:
-            break
     return found
 
 
@@ -48,9 +55,10 @@ def _words(text: str) -> Iterator[str]:
 
 def _ngrams(run: str) -> Iterator[str]:
     """Single characters and pairs: a query of one or more characters finds them anywhere."""
-    yield from run
-    for index in range(len(run) - 1):
-        yield run[index : index + 2]
+    for index, single in enumerate(run):
+        yield single
+        if index:
+            yield run[index - 1 : index + 1]
 
 
 def _parts(token: str) -> Iterator[str]:
