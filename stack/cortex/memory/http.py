@@ -1,7 +1,7 @@
 """The HTTP edge: who may speak to /mcp and how, health and metrics."""
 
+import asyncio
 import hmac
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import orjson
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,6 +19,7 @@ from cortex.memory.mcp.server import current_caller
 from cortex.shared.stages import Stages, request_stages, stage_histogram
 
 MOST_BODY_BYTES = 4 * 1024 * 1024
+BODY_WITHIN_S = 60.0
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -70,7 +71,10 @@ class Gate:
     def _is_allowed_origin(self, origin: str) -> bool:
         if origin in self.origins:
             return True
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:  # as `http://[`
+            return False
         plain = not (parts.path or parts.query or parts.fragment or "@" in parts.netloc)
         return (
             plain and parts.scheme in ("http", "https") and _is_allowed_host(parts.netloc, LOOPBACK)
@@ -82,8 +86,9 @@ class Gate:
             return EVERYBODY
         scheme, _, secret = (authorization or "").partition(" ")
         found = None
+        sent = secret.strip(" \t").encode("latin-1")  # header text is bytes, one a character
         for token in self.tokens:  # each is compared, so that time tells nothing
-            if hmac.compare_digest(token.secret.encode(), secret.strip().encode()):
+            if hmac.compare_digest(token.secret.encode(), sent):
                 found = token.caller
         return found if scheme.lower() == "bearer" else None
 
@@ -99,7 +104,7 @@ def _is_allowed_host(host: str, names: Sequence[str]) -> bool:
     name, colon, port = host.rpartition(":")
     if not colon or host.endswith("]"):
         name, port = host, ""
-    return name.lower() in names and (not colon or port.isdigit() or not port)
+    return name.lower() in names and (not port or (port.isascii() and port.isdigit()))
 
 
 def _refused(status: int, message: str, **headers: str) -> Response:
@@ -176,7 +181,12 @@ class McpEndpoint:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             return _refused(415, "send Content-Type: application/json"), b"", None
-        body = await _read_body(request)
+        try:
+            async with asyncio.timeout(BODY_WITHIN_S):
+                body = await _read_body(request)
+        except (TimeoutError, ClientDisconnect):
+            answer = _refused(408, f"the body did not come within {BODY_WITHIN_S:.0f} s")
+            return answer, b"", None
         if body is None:
             return _refused(413, f"the body is over {MOST_BODY_BYTES} bytes"), b"", None
         return _malformed(body), body, caller
@@ -218,7 +228,7 @@ def _malformed(body: bytes) -> Response | None:
 
 def _tool_of(body: bytes) -> str:
     try:
-        message = json.loads(body)
+        message = orjson.loads(body)
         return str(message["params"]["name"]) if message.get("method") == "tools/call" else ""
     except (ValueError, KeyError, TypeError):
         return ""

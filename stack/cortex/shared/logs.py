@@ -40,4 +40,5 @@ def set_up_logs(level: str = "info") -> None:
         logger.handlers[:] = []
         logger.propagate = True
     logging.getLogger("uvicorn.access").disabled = True
-    logging.getLogger("httpx").setLevel("WARNING")
+    for name in ("httpx", "mcp.server.streamable_http"):  # a line a request that says nothing
+        logging.getLogger(name).setLevel("WARNING")

@@ -23,6 +23,9 @@ from cortex.shared.stages import stage
 UNAVAILABLE = "embedding service unavailable"
 
 LEAST_CANDIDATES = 50
+LONGEST_ECHO = 100
+"""Characters of an ignored word that are told."""
+
 MOST_TIES = 50
 """Hits of one score beyond the limit that are read to order them by time."""
 
@@ -200,7 +203,9 @@ class Search:
             degraded=ranked.degraded,
             nothing_relevant=not relevant,
             hidden_by_min_score=len(ranked.scored) - len(shown) if relevant else 0,
-            ignored_words=tuple(ranked.words.ignored) if ranked.words else (),
+            ignored_words=tuple(one[:LONGEST_ECHO] for one in ranked.words.ignored)
+            if ranked.words
+            else (),
             notes=tuple(await self._notes(asked, ranked, answered=bool(hits))),
         )
 

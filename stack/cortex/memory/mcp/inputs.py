@@ -27,6 +27,7 @@ TAGS_LIMIT = 50
 STATUS_LIMIT = 100
 LABEL_LIMIT = 200
 NAME_LIMIT = 200
+TIME_FORM = "ISO 8601, like 2026-01-31T12:00:00Z"
 
 
 def _storable(text: str) -> str:
@@ -63,11 +64,12 @@ def _as_id(value: Any) -> Any:
 def _as_time(value: Any) -> Any:
     if isinstance(value, str):
         try:
-            return datetime.fromisoformat(value)
+            moment = datetime.fromisoformat(value)
         except ValueError:
-            raise ValueError(
-                f"{value[:60]!r} is no time; use ISO 8601, like 2026-01-31T12:00:00Z"
-            ) from None
+            raise ValueError(f"{value[:60]!r} is no time; use {TIME_FORM}") from None
+        if moment.tzinfo is None:
+            raise ValueError(f"{value[:60]!r} has no time zone; use {TIME_FORM}")
+        return moment
     return value
 
 

@@ -20,10 +20,10 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _fault(fault: Any, model: type[BaseModel]) -> str:
-    where = ".".join(str(part) for part in fault["loc"] if part != "function-before")
+    where = ".".join(_cut(str(part)) for part in fault["loc"] if part != "function-before")
     kind, message = fault["type"], fault["msg"]
     if kind == "extra_forbidden":
-        return f"{where}: unknown field{_nearest(str(fault['loc'][-1]), model)}"
+        return f"{where}: unknown field{_nearest(_cut(str(fault['loc'][-1])), model)}"
     if kind == "missing":
         return f"{where}: is required"
     if kind == "value_error":
@@ -57,4 +57,8 @@ def _shown(value: Any) -> str:
     text = (
         repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
     )
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
