@@ -169,7 +169,11 @@ def test_ctrl_c_while_waiting_stops_what_was_started(tmp_path: Path) -> None:
     stack = Stack(tmp_path)
     words = ["up", *stack.where, "--free-ports", "--fast", "--wait"]
     process = subprocess.Popen(
-        [*CORTEX, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*CORTEX, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Started from a shell's background job, we ignore SIGINT, and our children would too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while not (tmp_path / "t" / "state.json").exists() or not stack.pids()[1]:
