@@ -48,6 +48,6 @@ def main() -> None:
     except Misconfigured as err:
         click.echo(f"cortex: {err}", err=True)
         sys.exit(2)
-    except StackError as err:
+    except (StackError, OSError) as err:  # OSError: a disk that is full, read-only or not ours
         click.echo(f"cortex: {err}", err=True)
         sys.exit(1)

@@ -14,7 +14,7 @@ import click
 from cortex.runtime import native, processes
 from cortex.runtime.layout import StackLayout, StackState, load_state, write_private
 from cortex.runtime.services import file_tail, select
-from cortex.shared.errors import StackError
+from cortex.shared.errors import Misconfigured, StackError
 from cortex.shared.settings import inherited_environment
 
 Command = Callable[..., Any]
@@ -74,18 +74,24 @@ def up(
         free_ports=free_ports,
         fast=fast,
     )
+    started = False
     try:
-        state = native.up(layout, wish)
+        state, started = native.up(layout, wish)
         if wait or out:
             for state in native.wait_until_ready(layout, wait_timeout):
                 if not as_json:
                     _progress(state)
     except KeyboardInterrupt:
-        click.echo("interrupted; stopping what was started", err=True)
-        native.down(layout)
+        click.echo(f"interrupted{'; stopping what was started' if started else ''}", err=True)
+        if started:
+            native.down(layout)
         sys.exit(130)
+    except Misconfigured:
+        raise
     except StackError as err:
-        _explain_failure(layout, err)
+        click.echo(f"cortex: {err}", err=True)
+        if started:
+            _explain_failure(layout)
         sys.exit(1)
     if out:
         write_private(out, json.dumps(native.targets(layout, state, _revision()), indent=2) + "\n")
@@ -105,8 +111,8 @@ def _progress(state: StackState) -> None:
     click.echo(line, err=True)
 
 
-def _explain_failure(layout: StackLayout, err: StackError) -> None:
-    click.echo(f"cortex: {err}", err=True)
+def _explain_failure(layout: StackLayout) -> None:
+    """Show the last lines of what did not start, and stop the stack."""
     state = load_state(layout)
     if state is None:
         return

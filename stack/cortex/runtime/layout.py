@@ -65,12 +65,20 @@ def read_secrets(layout: StackLayout) -> dict[str, str]:
     """The stack's secrets; generated on the first call, the same ever after."""
     wanted = ("CORTEX_POSTGRES_PASSWORD", "CORTEX_POSTGRES_SUPERUSER_PASSWORD")
     found = _read_env(layout.env_file)
+    if empty := [name for name in wanted if found.get(name) == ""]:
+        raise Misconfigured(
+            f"{layout.env_file}: {', '.join(empty)} is empty; write a password behind the '=', or "
+            "remove the line to have one made"
+        )
     missing = [name for name in wanted if name not in found]
     if missing:
-        found |= {
+        made = {
             name: "".join(chance.choice(SECRET_ALPHABET) for _ in range(32)) for name in missing
         }
-        write_private(layout.env_file, "".join(f"{k}={v}\n" for k, v in found.items()))
+        there = layout.env_file.read_text(encoding="utf-8") if layout.env_file.exists() else ""
+        there += "\n" if there and not there.endswith("\n") else ""
+        write_private(layout.env_file, there + "".join(f"{k}={v}\n" for k, v in made.items()))
+        found |= made
     return found
 
 
@@ -78,13 +86,17 @@ def _read_env(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     values: dict[str, str] = {}
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as err:
+        raise Misconfigured(f"{path} is not UTF-8 text; it holds lines NAME=value") from err
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         name, found, value = line.partition("=")
         if not found:
-            raise Misconfigured(f"{path}:{number}: expected NAME=value, found {line[:20]!r}")
-        values[name.strip()] = value
+            raise Misconfigured(f"{path}:{number}: has no '='; expected NAME=value")
+        values[name.strip()] = value.removesuffix("\r")
     return values
 
 
@@ -93,9 +105,13 @@ def write_private(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    partial.replace(path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,6 +126,10 @@ class ProcessState:
     restarts: int = 0
     why: str = ""
     version: str = ""
+
+    def __post_init__(self) -> None:
+        if not all(type(one) is int for one in (self.pid, self.ticks, self.port)):
+            raise TypeError("pid, ticks and port are whole numbers")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -162,7 +182,7 @@ def load_state(layout: StackLayout) -> StackState | None:
             supervisor=ProcessState(**body["supervisor"]),
             services={name: ProcessState(**one) for name, one in body["services"].items()},
         )
-    except (ValueError, KeyError, TypeError) as err:
+    except (ValueError, KeyError, TypeError, AttributeError) as err:
         raise Misconfigured(
             f"{layout.state_file} is not a state file of this version ({err}); "
             "stop what it names by hand, then delete it"

@@ -44,18 +44,27 @@ class Wish:
     fast: bool = False
 
 
-def up(layout: StackLayout, wish: Wish) -> StackState:
-    """Start the stack's supervisor (once); raises where a port is taken or a name unknown."""
+def up(layout: StackLayout, wish: Wish) -> tuple[StackState, bool]:
+    """The stack, and whether this call started it; raises where a port is taken or a name unknown.
+
+    One that runs is left as it is, and must have all that is wished for.
+    """
     known = {service.name for service in SERVICES}
     if unknown := sorted(set(wish.services) - known):
         raise InvalidInput(f"no service {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     with _locked(layout):
         state = load_state(layout)
         if state and processes.is_alive(state.supervisor.pid, state.supervisor.ticks):
-            return state
+            wanted = [service.name for service in select(wish.profile, wish.services)]
+            if missing := [name for name in wanted if name not in state.services]:
+                raise InvalidInput(
+                    f"stack {layout.name!r} runs without {', '.join(missing)}; "
+                    "`cortex down` first, or use another --name"
+                )
+            return state, False
         if state:
             _stop_everything(layout, state)
-        return _launch(layout, wish)
+        return _launch(layout, wish), True
 
 
 def _launch(layout: StackLayout, wish: Wish) -> StackState:
@@ -83,8 +92,23 @@ def _launch(layout: StackLayout, wish: Wish) -> StackState:
             stderr=log,
             cwd="/",
             start_new_session=True,
-            env=inherited_environment() | {processes.STACK_ID_VARIABLE: state.stack_id},
+            env=_environment() | {processes.STACK_ID_VARIABLE: state.stack_id},
         )
+    try:
+        return _taken_over(layout, process)
+    except BaseException:  # Ctrl-C as well: what was started here does not stay behind
+        _stop_everything(layout, load_state(layout) or state)
+        layout.state_file.unlink(missing_ok=True)
+        raise
+
+
+def _environment() -> dict[str, str]:
+    """The caller's environment without libpq's variables, which would change where we connect."""
+    return {k: v for k, v in inherited_environment().items() if not k.startswith("PG")}
+
+
+def _taken_over(layout: StackLayout, process: "subprocess.Popen[bytes]") -> StackState:
+    """The state once the supervisor has written itself into it."""
     deadline = time.monotonic() + 20.0
     while time.monotonic() < deadline and process.poll() is None:
         found = load_state(layout)
@@ -146,10 +170,8 @@ def down(layout: StackLayout, *, volumes: bool = False) -> bool:
         if volumes:
             for service in SERVICES:
                 data = layout.data_dir(service.name)
-                shutil.rmtree(data, ignore_errors=True)
-                if data.is_relative_to(SHARED_ROOT):
-                    with contextlib.suppress(OSError):
-                        data.parent.rmdir()
+                ours = data.parent if data.is_relative_to(SHARED_ROOT) else data
+                shutil.rmtree(ours, ignore_errors=True)
             shutil.rmtree(layout.home, ignore_errors=True)
         return state is not None
 

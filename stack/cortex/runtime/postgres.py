@@ -125,15 +125,16 @@ def prepare(plan: Plan, programs: Path, owner: Account | None) -> Path:
 
 
 def _initialise(data: Path, password: str, programs: Path, owner: Account | None) -> None:
-    data.mkdir(parents=True, exist_ok=True)
-    data.chmod(0o700)
-    with tempfile.NamedTemporaryFile("w", suffix=".pw") as file:
+    """Lay the folder down beside its place, then move it there: half of one would never start."""
+    data.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{data.name}-", dir=data.parent))
+    with tempfile.NamedTemporaryFile("w", prefix=".pw-", dir=data.parent) as file:
         file.write(password)
         file.flush()
         if owner:
-            os.chown(data, owner.uid, owner.gid)
+            os.chown(fresh, owner.uid, owner.gid)
             os.chown(file.name, owner.uid, owner.gid)
-        words = ["-D", str(data), "-U", "postgres", f"--pwfile={file.name}", "-E", "UTF8"]
+        words = ["-D", str(fresh), "-U", "postgres", f"--pwfile={file.name}", "-E", "UTF8"]
         words += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C.UTF-8"]
         words += ["--auth-host=scram-sha-256", "--auth-local=scram-sha-256"]
         made = subprocess.run(
@@ -145,8 +146,11 @@ def _initialise(data: Path, password: str, programs: Path, owner: Account | None
             **(owner.run_as() if owner else {}),  # type: ignore[call-overload]
         )
     if made.returncode:
-        shutil.rmtree(data, ignore_errors=True)
+        shutil.rmtree(fresh, ignore_errors=True)
         raise StackError(f"initdb failed: {made.stderr.strip()[-800:]}")
+    if data.exists():  # without PG_VERSION: not a folder of Postgres'
+        data.rmdir()
+    fresh.rename(data)
 
 
 def environment() -> dict[str, str]:
@@ -186,8 +190,13 @@ def lay_down_application(plan: Plan) -> None:
 
     The extensions also go into `template1`, so that a database made later has them.
     """
-    password = plan.secrets["CORTEX_POSTGRES_PASSWORD"]
-    address = superuser_url(plan)
+    try:
+        _lay_down(superuser_url(plan), plan.secrets["CORTEX_POSTGRES_PASSWORD"])
+    except psycopg.Error as err:
+        raise StackError(f"the application's database could not be made: {err}") from err
+
+
+def _lay_down(address: str, password: str) -> None:
     with psycopg.connect(address, autocommit=True) as connection:
         known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'cortex'").fetchone()
         verb = "ALTER" if known else "CREATE"

@@ -43,6 +43,8 @@ class Service:
     profiles: frozenset[str]
     needs: tuple[str, ...] = ()
     health_path: str | None = None
+    live_path: str | None = None
+    """Tells that the process works though something it needs does not; it is not restarted then."""
     command: tuple[str, ...] = ()
     before: tuple[tuple[str, ...], ...] = ()
     environment: Callable[[Plan], Environment] = field(default=lambda _plan: {})
@@ -103,6 +105,7 @@ SERVICES: tuple[Service, ...] = (
         profiles=frozenset({"memory", "agent", "full"}),
         needs=("postgres", "embedding"),
         health_path="/health",
+        live_path="/health/live",
         command=_cortex("memory", "serve"),
         before=(_cortex("memory", "migrate"),),
         environment=_memory_environment,

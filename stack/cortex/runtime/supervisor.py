@@ -62,6 +62,7 @@ class Supervisor:
             if service.name in state.services
         }
         self._stopping = False
+        self._unsaved = False
         self._client = httpx.Client(timeout=2.0, trust_env=False)
 
     def run(self) -> None:
@@ -73,6 +74,8 @@ class Supervisor:
                 for one in self._running.values():
                     if not self._stopping:
                         self._look(one)
+                if self._unsaved:
+                    self._save()
                 time.sleep(LOOK_EVERY_S)
         finally:
             self._stop_all()
@@ -168,6 +171,9 @@ class Supervisor:
             log.info("service ready", extra={"service": one.service.name})
             self._save()
         elif time.monotonic() - one.started_at > one.service.ready_within_s:
+            if one.ever_ready and one.service.live_path and self._lives(one.service):
+                one.started_at = time.monotonic()
+                return
             self._fell(one, f"was not ready within {one.service.ready_within_s:.0f} s")
 
     def _ready(self, service: Service) -> str | None:
@@ -185,6 +191,14 @@ class Supervisor:
         with contextlib.suppress(ValueError, AttributeError):
             return str(answer.json().get("version", ""))
         return ""
+
+    def _lives(self, service: Service) -> bool:
+        """Whether the process answers, though it may not be ready: another service is the cause."""
+        try:
+            answer = self._client.get(f"{self._plan.url(service.name)}{service.live_path}")
+        except httpx.HTTPError:
+            return False
+        return answer.status_code == 200
 
     def _check_health(self, one: Running) -> None:
         one.next_look = time.monotonic() + 5.0
@@ -224,7 +238,14 @@ class Supervisor:
         self._save()
 
     def _save(self) -> None:
-        self._state.save(self._layout)
+        try:
+            self._state.save(self._layout)
+        except OSError as err:  # a full disk must not take the stack down; it is tried again
+            if not self._unsaved:
+                log.warning("state not saved", extra={"why": str(err)})
+            self._unsaved = True
+        else:
+            self._unsaved = False
 
 
 def _stop_child(one: Running, first: signal.Signals) -> None:
@@ -247,6 +268,8 @@ def main() -> None:
     """Entry point of the detached process."""
     layout = StackLayout(Path(sys.argv[1]), sys.argv[2])
     set_up_logs()
+    # Postgres' user must walk to its data, whatever the caller's mask; secrets have their own mode.
+    os.umask(0o022)
     state = load_state(layout)
     if state is None:
         raise SystemExit(f"no state file in {layout.home}")
