@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import hashlib
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -13,12 +14,15 @@ from typing import Any
 import pydantic
 
 from harness.errors import UsageMistake
-from harness.gates import Gate
+from harness.gates import ALL, EACH, Gate
 from harness.metrics import METRICS, nearest
 
 SCHEMA = "cortex.gates/1"
 _KEYS = {field.name for field in dataclasses.fields(Gate)}
 _TOP = {"schema", "groups", "gate"}
+PROFILES = ("quick", "full")
+NUMBERS = ("floor", "ceiling", "max_drop", "slack", "min_n")
+AT_LEAST_0 = ("max_drop", "slack", "min_n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,9 @@ def read(path: Path) -> GatesFile:
     if strange := sorted(table.keys() - _TOP):
         line = _line(lines, 0, strange[0])
         raise UsageMistake(f"{path}:{line}: {strange[0]!r} is not known; {', '.join(sorted(_TOP))}")
-    groups = {name: tuple(sets) for name, sets in table.get("groups", {}).items()}
+    groups = _groups(path, lines, table.get("groups", {}))
     gates: dict[str, Gate] = {}
-    for number, (entry, start) in enumerate(
-        zip(table.get("gate", []), _starts(lines), strict=True)
-    ):
+    for number, (entry, start) in enumerate(_entries(path, lines, table.get("gate", []))):
         for gate in _gates(path, lines, start, entry, number):
             if gate.id in gates:
                 raise UsageMistake(f"{path}:{start}: gate {gate.id!r} is there twice")
@@ -60,6 +62,29 @@ def read(path: Path) -> GatesFile:
     if not gates:
         raise UsageMistake(f"{path}: has no [[gate]]; a run without gates passes nothing")
     return GatesFile(path, hashlib.sha256(raw).hexdigest(), tuple(gates.values()), groups)
+
+
+def _groups(path: Path, lines: list[str], table: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(table, dict):
+        raise UsageMistake(f"{path}:{_line(lines, 0, 'groups')}: groups is a table, [groups]")
+    for name, sets in table.items():
+        named = isinstance(sets, list) and sets and all(isinstance(one, str) for one in sets)
+        if not named or name in (ALL, EACH):
+            raise UsageMistake(
+                f"{path}:{_line(lines, 0, name)}: group {name!r} is {sets!r}; want a list of the "
+                f"names of sets, and a name that is not {ALL!r} or {EACH!r}"
+            )
+    return {name: tuple(sets) for name, sets in table.items()}
+
+
+def _entries(path: Path, lines: list[str], table: Any) -> list[tuple[dict[str, Any], int]]:
+    """Each gate with the line it starts in."""
+    starts = _starts(lines)
+    listed = isinstance(table, list) and all(isinstance(entry, dict) for entry in table)
+    if not listed or len(table) != len(starts):
+        place = starts[0] if starts else _line(lines, 0, "gate")
+        raise UsageMistake(f"{path}:{place}: write each gate below a line [[gate]] of its own")
+    return list(zip(table, starts, strict=True))
 
 
 def _starts(lines: list[str]) -> list[int]:
@@ -88,11 +113,16 @@ def _gates(
         if not isinstance(entry.get(key), str) or not entry[key]:
             raise mistake(key, f"gate {number + 1} needs a text for {key!r}")
     for key in ("metric", "over"):
+        if not isinstance(entry.get(key, ""), str):
+            raise mistake(key, f"{key} is {entry[key]!r}; want the name of a metric")
         if entry.get(key) and entry[key] not in METRICS:
             near = nearest(entry[key]) or sorted(METRICS)[:3]
             known = ", ".join(near)
             raise mistake(key, f"metric {entry[key]!r} is not known; nearest: {known}")
-    if not {"floor", "ceiling", "best_of", "max_drop", "no_significant_drop"} & entry.keys():
+    if nonsense := _nonsense(entry):
+        raise mistake(nonsense[0], f"gate {entry['id']!r}: {nonsense[1]}")
+    rules = {"floor", "ceiling", "max_drop"} & entry.keys()
+    if not (rules or entry.get("best_of") or entry.get("no_significant_drop")):
         raise mistake(
             "id", f"gate {entry['id']!r} has no rule: floor, ceiling, best_of, max_drop …"
         )
@@ -103,6 +133,24 @@ def _gates(
         _gate(path, start, {**entry, "id": f"{entry['id']}-{name}", "variant": name})
         for name in variants
     ]
+
+
+def _nonsense(entry: dict[str, Any]) -> tuple[str, str] | None:
+    """A key whose value would make the gate hold whatever was measured, or never be judged."""
+    for key in NUMBERS:
+        value = entry.get(key, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return key, f"{key} is {value!r}; want a number"
+        if not math.isfinite(value) or (key in AT_LEAST_0 and value < 0):
+            return key, f"{key} is {value!r}; want a finite number{' from 0 on' * (value < 0)}"
+    if entry.get("floor", -math.inf) > entry.get("ceiling", math.inf):
+        return "floor", f"floor {entry['floor']} is above ceiling {entry['ceiling']}"
+    profiles = entry.get("profiles", PROFILES)
+    if not isinstance(profiles, list | tuple) or not profiles or {*profiles} - {*PROFILES}:
+        return "profiles", f"profiles is {profiles!r}; want a list of {' and '.join(PROFILES)}"
+    if entry.get("variant", "") == []:
+        return "variant", "variant is an empty list; name one, or leave it out"
+    return None
 
 
 _GATE: pydantic.TypeAdapter[Gate] = pydantic.TypeAdapter(Gate)

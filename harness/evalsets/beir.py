@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageMistake
+from harness.evalsets import limits
 from harness.evalsets.records import Document, EvalSet, Extra, Judgments, Query
 
 CATEGORIES = {
@@ -17,7 +18,6 @@ CATEGORIES = {
 }
 """A memory item's categories and the fields each of them needs."""
 
-LONGEST_TITLE, LONGEST_TEXT, LONGEST_QUERY_LIST = 500, 100_000, 4
 LARGEST_GRADE = 9
 QRELS_HEADER = ("query-id", "corpus-id", "score")
 Row = dict[str, Any]
@@ -65,13 +65,25 @@ def _check_sums(folder: Path) -> None:
     sums = folder / "SHA256SUMS"
     if not sums.exists():
         return
-    for number, line in enumerate(sums.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(_lines(sums), start=1):
+        if not line.strip():
+            continue
         wanted, _, name = line.partition("  ")
         path = folder / name.lstrip("*")
         if not path.is_file():
             raise UsageMistake(f"{sums}:{number}: names {name!r}, which is not in the folder")
         if hashlib.sha256(path.read_bytes()).hexdigest() != wanted.strip():
             raise UsageMistake(f"{path}: its sha256 is not the one in {sums}:{number}")
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a text file; only line ends end them, since ids may hold other separators."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as err:
+        line = path.read_bytes()[: err.start].count(b"\n") + 1
+        raise UsageMistake(f"{path}:{line}: not UTF-8 text: {err.reason}") from err
+    return text.split("\n")
 
 
 def _checksum(files: list[Path]) -> str:
@@ -104,7 +116,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
 def _object(place: str, line: bytes) -> Row:
     try:
         row = json.loads(line)
-    except ValueError as err:
+    except (ValueError, RecursionError) as err:
         raise UsageMistake(f"{place}: not JSON: {err}") from err
     if not isinstance(row, dict):
         raise UsageMistake(f"{place}: is {type(row).__name__}; want a JSON object")
@@ -157,16 +169,8 @@ def _document(place: str, row: Row) -> Document:
         fields=_fields(place, more),
         extras=_extras(place, more),
     )
-    if len(document.title) > LONGEST_TITLE:
-        raise UsageMistake(
-            f"{place}: document {document.id!r} has a title of {len(document.title)} characters; "
-            f"at most {LONGEST_TITLE}"
-        )
-    if not 0 < len(document.text.strip()) <= len(document.text) <= LONGEST_TEXT:
-        raise UsageMistake(
-            f"{place}: document {document.id!r} has a text of {len(document.text)} characters; "
-            f"want 1 to {LONGEST_TEXT}, and nothing is cut in silence"
-        )
+    if fault := limits.fault_of_document(document):
+        raise UsageMistake(f"{place}: document {document.id!r} {fault}")
     return document
 
 
@@ -206,12 +210,10 @@ def _queries(path: Path, documents: dict[str, Document]) -> dict[str, Query]:
 def _query(place: str, row: Row) -> Query:
     more = _metadata(place, row)
     texts = _texts(place, more, "queries") or (_text(place, row, "text"),)
-    if not all(text.strip() for text in texts) or len(texts) > LONGEST_QUERY_LIST:
-        raise UsageMistake(f"{place}: want 1 to {LONGEST_QUERY_LIST} query texts, none empty")
     project = row.get("project", more.get("project"))
     if project is not None and not isinstance(project, str):
         raise UsageMistake(f"{place}: project is {project!r}; want a slug, or null for all")
-    return Query(
+    query = Query(
         id=row["_id"],
         texts=texts,
         project=project,
@@ -222,11 +224,14 @@ def _query(place: str, row: Row) -> Query:
         language=_text(place, more, "language", ""),
         answers=_texts(place, more, "answers"),
     )
+    if fault := limits.fault_of_query(query):
+        raise UsageMistake(f"{place}: query {query.id!r} {fault}")
+    return query
 
 
 def _judgments(path: Path, documents: dict[str, Document], queries: dict[str, Query]) -> Judgments:
     judgments: Judgments = {}
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = _lines(path)
     if not lines or tuple(lines[0].split("\t")) != QRELS_HEADER:
         raise UsageMistake(f"{path}:1: want the header {' <tab> '.join(QRELS_HEADER)}")
     for number, line in enumerate(lines[1:], start=2):
@@ -260,7 +265,7 @@ def _judge_line(
         raise UsageMistake(f"{place}: query {query!r} is not in queries.jsonl")
     if document not in documents:
         raise UsageMistake(f"{place}: document {document!r} is not in corpus.jsonl")
-    if not grade.isdecimal() or int(grade) > LARGEST_GRADE:
+    if not (grade.isascii() and grade.isdecimal() and len(grade) == 1):
         raise UsageMistake(f"{place}: grade is {grade!r}; want a whole number 0 to {LARGEST_GRADE}")
     if document in judgments.setdefault(query, {}):
         raise UsageMistake(f"{place}: query {query!r} and document {document!r} are judged twice")

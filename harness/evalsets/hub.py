@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 from harness.errors import UsageMistake
-from harness.evalsets.beir import LONGEST_TEXT, LONGEST_TITLE
+from harness.evalsets import limits
 from harness.evalsets.records import Document, EvalSet, Judgments, Query
 
 
@@ -55,12 +55,10 @@ def _document(found: Any) -> Document:
     text = getattr(found, "text", None) or found.default_text()
     if not text.strip():
         text = title
-    if not text.strip() or len(text) > LONGEST_TEXT or len(title) > LONGEST_TITLE:
-        raise UsageMistake(
-            f"document {found.doc_id!r} has a text of {len(text)} and a title of {len(title)} "
-            f"characters; want at most {LONGEST_TEXT} and {LONGEST_TITLE}, and some text"
-        )
-    return Document(found.doc_id, title, text)
+    document = Document(found.doc_id, title, text)
+    if fault := limits.fault_of_document(document):
+        raise UsageMistake(f"document {document.id!r} {fault}")
+    return document
 
 
 def _judgments(dataset: Any, known: set[str]) -> Judgments:

@@ -24,6 +24,7 @@ from harness.targets import Start, Targets
 
 READY_WITHIN_S = 90.0
 MIGRATED_WITHIN_S = 120.0
+LONGEST_SLUG = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +153,11 @@ class Workbench:
 
     def _fill(self, client: mcp.Client, found: EvalSet, extras: bool, url: str | None) -> Loaded:
         prefix = found.name if self.owned else f"eval-{self._run_id}-{found.name}"
-        projects = {}
+        projects: dict[str, str] = {}
         for project in found.projects:
             wanted = _slug(prefix + ("" if extras else "-bare"), project)
+            if wanted in projects.values() or not 0 < len(wanted) <= LONGEST_SLUG:
+                wanted = f"{wanted[: LONGEST_SLUG - 10]}-{len(projects)}".strip("-")
             made = _told(client, "CreateProject", name=wanted, slug=wanted)
             projects[project] = str(made.content["project"]["slug"])
         documents: dict[str, str] = {}

@@ -42,7 +42,7 @@ def replace(name: str, old: str, new: str) -> Callable[[Path], None]:
 
 def add(name: str, line: str) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
-        with (folder / name).open("a") as file:
+        with (folder / name).open("a", errors="surrogateescape") as file:
             file.write(line + "\n")
 
     return change
@@ -112,6 +112,46 @@ BREAKS = {
     "an empty corpus": (lambda folder: (folder / "corpus.jsonl").write_text(""), "is empty"),
     "no queries at all": (lambda folder: (folder / "queries.jsonl").unlink(), "missing; an eval"),
     "no judgments at all": (lambda folder: (folder / "qrels" / "dev.tsv").unlink(), "has none"),
+    "a text with half a character": (
+        add("corpus.jsonl", '{"_id": "x", "text": "a\\ud800"}'),
+        "corpus.jsonl:13: document 'x' has a text with a NUL or half a character",
+    ),
+    "a title with a NUL": (
+        add("corpus.jsonl", '{"_id": "x", "text": "y", "title": "a\\u0000"}'),
+        "corpus.jsonl:13: document 'x' has a title with a NUL",
+    ),
+    "a line nested too deeply": (
+        add("corpus.jsonl", '{"_id": "x", "text": "y", "more": ' + "[" * 9_000 + "]" * 9_000 + "}"),
+        "corpus.jsonl:13: not JSON",
+    ),
+    "a tag that is too long": (
+        add("corpus.jsonl", '{"_id": "x", "text": "y", "metadata": {"tags": "' + "t" * 101 + '"}}'),
+        "corpus.jsonl:13: document 'x' has a tag of 101 characters; at most 100",
+    ),
+    "a status that only deleting sets": (
+        add("corpus.jsonl", '{"_id": "x", "text": "y", "metadata": {"status": "Deleted"}}'),
+        "corpus.jsonl:13: document 'x' has status 'deleted'",
+    ),
+    "a priority that is none": (
+        replace("corpus.jsonl", '"priority": "low"', '"priority": "soon"'),
+        "corpus.jsonl:3: document 'g2' has priority 'soon'; one of low, normal, high, urgent",
+    ),
+    "a query that is too long": (
+        add("queries.jsonl", '{"_id": "x", "text": "' + "y" * 10_001 + '"}'),
+        "queries.jsonl:13: query 'x' has a text of 10001 characters; at most 10000",
+    ),
+    "a query for a category that is not known": (
+        add("queries.jsonl", '{"_id": "x", "text": "y", "metadata": {"category": "wish"}}'),
+        "queries.jsonl:13: query 'x' has category 'wish'",
+    ),
+    "judgments that are not UTF-8": (
+        add("qrels/dev.tsv", "w0\tg\udce9\t1"),
+        "dev.tsv:14: not UTF-8 text",
+    ),
+    "a grade of many digits": (
+        add("qrels/dev.tsv", "w0\tg5\t" + "9" * 5_000),
+        "dev.tsv:14: grade is",
+    ),
     "an additional embedding without a text": (
         replace("corpus.jsonl", '"label": "nickname", ', ""),
         "corpus.jsonl:1: label is null; want a text",
