@@ -128,7 +128,10 @@ for _name in SUITES:
 
 
 def _run(suites: tuple[str, ...], options: dict[str, Any]) -> None:
-    cortex = tuple(shlex.split(options.pop("cortex"))) or stack.CORTEX
+    try:
+        cortex = tuple(shlex.split(options.pop("cortex"))) or stack.CORTEX
+    except ValueError as err:
+        raise click.UsageError(f"--cortex is no command: {err}") from err
     asked = running.Options(
         suites=tuple(dict.fromkeys(suites)),
         cortex=cortex,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from harness import interrupts
 from harness.errors import StackFailed
@@ -34,20 +35,29 @@ def running(
     try:
         # Held: an interrupt between the start and our knowing of it would leave a stray process.
         with interrupts.held(), log.open("ab") as output:
-            child = subprocess.Popen(
-                list(command),
-                env=None if environment is None else dict(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                # A Ctrl-C reaches us alone; we end the children, in order.
-                start_new_session=True,
-            )
+            child = _started(command, environment, output)
         yield child
     finally:
         if child is not None:
             with interrupts.held():
                 end(child)
+
+
+def _started(
+    command: Sequence[str], environment: Mapping[str, str] | None, output: IO[bytes]
+) -> Child:
+    try:
+        return subprocess.Popen(
+            list(command),
+            env=None if environment is None else dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A Ctrl-C reaches us alone; we end the children, in order.
+            start_new_session=True,
+        )
+    except OSError as err:
+        raise StackFailed(f"{command[0]}: cannot be started ({err.strerror})") from err
 
 
 def end(child: Child) -> None:

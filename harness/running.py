@@ -16,7 +16,7 @@ from harness.errors import HarnessError, NothingCollected, StackFailed, UsageMis
 from harness.evalsets.collect import Collected, Profile, collect
 from harness.evalsets.records import EvalSet
 from harness.gates_file import GatesFile
-from harness.probes import load_profiles
+from harness.probes import embedding_cache, load_profiles
 from harness.probes.workbench import Workbench
 from harness.results import Case, Record, Result
 from harness.runs import RunFolder, RunRecord, SetRecord, StackRecord, SuiteRecord
@@ -55,6 +55,8 @@ def run(options: Options) -> tuple[RunFolder, Verdict]:
     foreign = _foreign(options)
     if "load" in options.suites:
         load_profiles.read_all(options.load_profiles, options.profile)
+    if any(SUITES[name].needs_sets for name in options.suites):
+        embedding_cache.Cache(options.cache).close()
     now = dt.datetime.now(dt.UTC)
     folder = RunFolder.create(options.out, environment.revision(), now)
     record = _begun(options, collected, folder, now)
@@ -136,6 +138,7 @@ def _measure_all(
         with contextlib.ExitStack() as open_:
             found = foreign or open_.enter_context(_own_stack(options, folder))
             record.stack = _stack_record(found, owned=foreign is None)
+            _must_answer(found)
             bench = Workbench(found, foreign is None, folder.path, options.cache)
             open_.enter_context(bench.closing())
             context = Context(
@@ -237,6 +240,15 @@ def _stack_record(found: Targets, owned: bool) -> StackRecord:
         model=_model(found),
         versions=versions,
     )
+
+
+def _must_answer(found: Targets) -> None:
+    """A memory server that is not there is no gate that fell."""
+    url = found.services.memory.url
+    try:
+        httpx.get(f"{url}/health/live", timeout=20, trust_env=False)
+    except httpx.HTTPError as err:
+        raise StackFailed(f"the memory server at {url} does not answer: {err}") from err
 
 
 def _model(found: Targets) -> str:

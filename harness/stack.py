@@ -27,13 +27,18 @@ def own_stack(runtime: str, logs: Path, cortex: Sequence[str] = CORTEX) -> Itera
     which = ["--name", name, "--state-dir", str(folder / "state")]
     out = folder / "targets.json"
     up = ["up", "--runtime", runtime, "--profile", "memory", *which, "--free-ports", "--fast"]
+    is_up = False
     try:
         _run("up", [*cortex, *up, "--wait", "--json", "--out", str(out)], UP_WITHIN_S, logs)
+        is_up = True
         yield _described(out)
     finally:
         with interrupts.held():
             try:
                 _run("down", [*cortex, "down", *which], DOWN_WITHIN_S, logs)
+            except StackFailed:
+                if is_up:  # else what went wrong first is what counts
+                    raise
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,7 +1,8 @@
 """Where each service of a stack answers: the one file the harness knows a stack by."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import pydantic
 
@@ -31,6 +32,20 @@ class Start(_Shape):
     environment: dict[str, str] = {}
 
 
+def _http(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        told = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError as err:
+        raise ValueError(f"{url!r} is no address: {err}") from err
+    if not told:
+        raise ValueError(f"{url!r} is no address; want http://HOST:PORT")
+    return url
+
+
+HttpUrl = Annotated[str, pydantic.AfterValidator(_http)]
+
+
 class Service(_Shape):
     """One service: where it answers, which version, which processes."""
 
@@ -42,6 +57,7 @@ class Service(_Shape):
 class EmbeddingService(Service):
     """The embedding service and the model it serves; `start` as the memory server's."""
 
+    url: HttpUrl
     model: str = "unknown"
     start: Start | None = None
 
@@ -49,7 +65,8 @@ class EmbeddingService(Service):
 class MemoryService(Service):
     """The memory server; `start` is absent where the harness cannot start another one."""
 
-    mcp_url: str
+    url: HttpUrl
+    mcp_url: HttpUrl
     token: str | None = None
     start: Start | None = None
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import httpx
 
+from harness.errors import UsageMistake
+
 ROUTES = {"/embed": "inputs", "/v1/embeddings": "input", "/embeddings": "input"}
 TIMEOUT_S = 300.0
 _TABLE = "CREATE TABLE IF NOT EXISTS embeddings (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
@@ -39,13 +41,19 @@ class Cache:
     """Vectors by key on disk; safe between threads, and between processes."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        self._database = sqlite3.connect(path, timeout=60, check_same_thread=False)
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = NORMAL")
-        self._database.execute(_TABLE)
-        self._database.commit()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(path, timeout=60, check_same_thread=False)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute(_TABLE)
+            self._database.commit()
+        except (OSError, sqlite3.Error) as err:
+            raise UsageMistake(
+                f"{path}: the cache of embeddings cannot be used ({err}); delete it, or name "
+                "another with --cache"
+            ) from err
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         """The vectors that are kept."""

@@ -108,6 +108,34 @@ def test_a_stack_that_does_not_start_ends_with_4(harness: Harness) -> None:
     assert "no space left on device" in (ended.run / "report.html").read_text()
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("/nowhere/cortex", 4, "/nowhere/cortex: cannot be started (No such file or directory)"),
+        ("false", 4, "`cortex up` ended with exit code 1"),
+        ("cortex '", 2, "--cortex is no command: No closing quotation"),
+    ],
+)
+def test_a_command_that_brings_up_nothing_is_named(
+    harness: Harness, command: str, code: int, said: str
+) -> None:
+    ended = harness("run", "relevance", *harness.options, "--cortex", command)
+
+    assert ended.code == code
+    assert said in ended.verdict
+    assert "Traceback" not in ended.output
+
+
+def test_a_cache_that_cannot_be_used_is_named(harness: Harness) -> None:
+    (harness.folder / "cache.sqlite").write_bytes(b"no database" * 500)
+
+    ended = harness.run("relevance")
+
+    assert ended.code == 2
+    assert "cache.sqlite: the cache of embeddings cannot be used" in ended.verdict
+    assert not harness.runs.exists()
+
+
 def test_a_suite_without_data_ends_with_5(harness: Harness) -> None:
     shutil.rmtree(harness.evals / "relevance")
 

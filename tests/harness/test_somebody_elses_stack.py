@@ -38,6 +38,33 @@ def test_relevance_is_measured_through_the_server_that_is_there(
     assert "nDCG" in (again.run / "report.html").read_text()
 
 
+@pytest.mark.parametrize("service", ["memory", "embedding"])
+def test_a_stack_that_is_down_ends_with_4_in_every_suite(
+    harness: Harness, running_stack: Path, service: str
+) -> None:
+    described = json.loads(running_stack.read_text())
+    described["services"][service] |= {"url": "http://127.0.0.1:9", "mcp_url": "http://127.0.0.1:9"}
+    away = harness.folder / "away.json"
+    away.write_text(json.dumps(described))
+
+    for suite in ("contract", "relevance", "load"):
+        ended = harness.run(suite, "--stack", str(away), "--allow-writes")
+        assert ended.code == 4, ended.output
+        assert f"the {service} serv" in ended.verdict
+
+
+def test_an_address_that_is_none_is_named(harness: Harness, running_stack: Path) -> None:
+    described = json.loads(running_stack.read_text())
+    described["services"]["memory"]["mcp_url"] = "http://[::1"
+    running_stack.write_text(json.dumps(described))
+
+    ended = harness.run("relevance", "--stack", str(running_stack), "--allow-writes")
+    running_stack.write_text(json.dumps(described).replace("http://[::1", "http://127.0.0.1:9"))
+
+    assert ended.code == 2
+    assert "services.memory.mcp_url: Value error, 'http://[::1' is no address" in ended.verdict
+
+
 def test_strategies_that_cannot_be_started_are_said_to_be_not_applicable(
     harness: Harness, running_stack: Path
 ) -> None:
