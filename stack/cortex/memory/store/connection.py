@@ -198,6 +198,8 @@ class Database:
 
 def _has_ended(connection: Connection) -> bool:
     """Whether the server said something unasked, which is a farewell: one system call, no wait."""
+    if connection.closed:
+        return True
     look = select.poll()
     look.register(connection.pgconn.socket, select.POLLIN)
     return bool(look.poll(0))
@@ -206,6 +208,8 @@ def _has_ended(connection: Connection) -> bool:
 def _hang_up(connection: Connection) -> None:
     """End a connection that is in use: its statement fails at once, whatever the server does."""
     log.warning("the database stands still; its connection is cut")
+    if connection.closed:
+        return
     with socket.fromfd(connection.pgconn.socket, socket.AF_INET, socket.SOCK_STREAM) as end:
         end.shutdown(socket.SHUT_RDWR)
 
