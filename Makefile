@@ -59,7 +59,7 @@ down: venv ## Stop the stack
 	@$(BIN)/cortex down
 
 lock: ## Resolve the dependencies anew into requirements.lock (needs uv)
-	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --all-extras \
+	uv pip compile --universal --generate-hashes --no-header --all-extras \
 	  --group bundled-model --python-version 3.11 --no-emit-package sentence-transformers \
 	  --no-emit-package torch --no-emit-package transformers pyproject.toml -o requirements.lock
 

@@ -2,7 +2,6 @@
 
 HarnessError             4   the stack or the harness failed
 ├── UsageMistake         2   the caller: change the command, a file of settings, an eval set
-├── NotComparable        3   the caller: measure again, or accept a new baseline
 ├── StackFailed          4   the operator: look at the service we name
 └── NothingCollected     5   the caller: give the suite something to measure
 """
@@ -18,12 +17,6 @@ class UsageMistake(HarnessError):
     """The command, a settings file or an eval set is wrong; nothing was measured."""
 
     exit_code = 2
-
-
-class NotComparable(HarnessError):
-    """Two things that were to be compared come from other data, another model or schema."""
-
-    exit_code = 3
 
 
 class StackFailed(HarnessError):

@@ -35,7 +35,7 @@ def own_stack(runtime: str, logs: Path, cortex: Sequence[str] = CORTEX) -> Itera
     finally:
         with interrupts.held():
             try:
-                _run("down", [*cortex, "down", *which], DOWN_WITHIN_S, logs)
+                _run("down", [*cortex, "down", *which, "--volumes"], DOWN_WITHIN_S, logs)
             except StackFailed:
                 if is_up:  # else what went wrong first is what counts
                     raise

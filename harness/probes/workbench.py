@@ -7,7 +7,6 @@ projects named after the run, and nothing else is started.
 
 import contextlib
 import re
-import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,9 @@ from harness.evalsets import items
 from harness.evalsets.records import Document, EvalSet
 from harness.probes import databases, embedding_cache
 from harness.probes.embedding_cache import EmbeddingCache
+from harness.servers import MEMORY, starting
 from harness.targets import Start, Targets
 
-READY_WITHIN_S = 90.0
 MIGRATED_WITHIN_S = 120.0
 LONGEST_SLUG = 100
 
@@ -104,29 +103,31 @@ class Workbench:
         database_url: str | None,
         variants: Sequence[Variant],
     ) -> list[str]:
-        started = []
-        for variant in variants:
-            port = _free_port()
-            environment = self._environment(start, variant, database_url, port)
-            log = self._logs / f"memory-{variant.name}.log"
-            child = stack.enter_context(processes.running(start.command, environment, log))
-            started.append((variant.name, f"http://127.0.0.1:{port}", child, log))
-        for name, url, child, log in started:
-            if not processes.until(lambda url=url: _healthy(url), child, READY_WITHIN_S):  # type: ignore[misc]
-                raise StackFailed(f"memory server {name!r} did not start{processes.tail(log)}")
-        return [f"{url}/mcp" for _, url, _, _ in started]
+        started = [
+            stack.enter_context(
+                starting(
+                    f"memory server {variant.name!r}",
+                    MEMORY,
+                    start,
+                    self._settings(variant, database_url),
+                    self._logs / f"memory-{variant.name}.log",
+                )
+            )
+            for variant in variants
+        ]
+        for server in started:
+            server.wait_until_ready()
+        return [server.mcp_url for server in started]
 
-    def _environment(
-        self, start: Start, variant: Variant, database_url: str | None, port: int
-    ) -> dict[str, str]:
-        changed = {"CORTEX_MEMORY_PORT": str(port)}
+    def _settings(self, variant: Variant, database_url: str | None) -> dict[str, str]:
+        changed = {}
         if database_url:
             changed["CORTEX_MEMORY_DATABASE_URL"] = database_url
         if variant.fusion:
             changed["CORTEX_MEMORY_FUSION"] = variant.fusion
         if variant.cached:
             changed["CORTEX_MEMORY_EMBEDDING_URL"] = self._proxy_url()
-        return processes.inherited("CORTEX_MEMORY_", {**start.environment, **changed})
+        return changed
 
     def _proxy_url(self) -> str:
         if self._proxy is None:
@@ -146,7 +147,7 @@ class Workbench:
         command = [*start.command[:-1], "migrate"]
         changed = {**start.environment, "CORTEX_MEMORY_DATABASE_URL": url}
         log = self._logs / "memory-migrate.log"
-        environment = processes.inherited("CORTEX_MEMORY_", changed)
+        environment = processes.inherited(MEMORY, changed)
         with processes.running(command, environment, log) as child:
             processes.finish(child, MIGRATED_WITHIN_S, "`cortex memory migrate`", log)
         return url
@@ -194,16 +195,3 @@ def _told(client: mcp.Client, tool: str, about: str = "", **arguments: object) -
 
 def _slug(prefix: str, project: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", f"{prefix}-{project}".lower()).strip("-")
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def _healthy(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health", timeout=5, trust_env=False).status_code == 200
-    except httpx.TransportError:
-        return False

@@ -41,7 +41,7 @@ def _parse() -> argparse.Namespace:
         parser.add_argument(name)
     parser.add_argument("--state-dir", type=Path)
     parser.add_argument("--out", type=Path)
-    for flag in ("--free-ports", "--fast", "--wait", "--json"):
+    for flag in ("--free-ports", "--fast", "--wait", "--json", "--volumes"):
         parser.add_argument(flag, action="store_true")
     return parser.parse_args()
 

@@ -91,9 +91,9 @@ def test_a_targets_file_that_is_none_is_refused_by_place(
         "schema": "cortex.targets/1",
         "stack": {"name": "n", "runtime": "native", "profile": "memory"},
         "services": {
-            "memory": {"url": "u", "mcp_url": "u"},
-            "embedding": {"url": "u"},
-            "later": {"url": "u"},
+            "memory": {"url": "http://127.0.0.1:1", "mcp_url": "http://127.0.0.1:1"},
+            "embedding": {"url": "http://127.0.0.1:1"},
+            "later": {"url": "http://127.0.0.1:1"},
         },
     }
     path.write_text(json.dumps(good))

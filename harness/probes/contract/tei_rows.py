@@ -70,6 +70,10 @@ def refusals(most: int) -> list[Row]:
     """Every refusal of a default server whose largest batch has `most` texts."""
     many = ["hi"] * (most + 1)
     batch = BATCH.format(over=most + 1, most=most)
+    return [*_of_embed(many, batch), *_of_openai(many, batch), *_of_the_others(many, batch)]
+
+
+def _of_embed(many: list[str], batch: str) -> list[Row]:
     return [
         _refused("an empty text", "/embed", {"inputs": ""}, "Empty", NO_INPUTS),
         _refused(
@@ -108,6 +112,11 @@ def refusals(most: int) -> list[Row]:
         _unread("bad UTF-8", "/embed", b'{"inputs":"\xff\xfe"}'),
         _unread("a lone surrogate", "/embed", b'{"inputs":"\\ud800"}'),
         Row("2.1 MB", "/embed", {"inputs": "a" * 2_100_000}, 413, TOO_LONG, content_type=TEXT),
+    ]
+
+
+def _of_openai(many: list[str], batch: str) -> list[Row]:
+    return [
         _refused("an empty text", "/v1/embeddings", {"input": ""}, "Empty", NO_INPUTS),
         _refused(
             "a batch with an empty text",
@@ -131,6 +140,11 @@ def refusals(most: int) -> list[Row]:
             "another encoding", "/v1/embeddings", {"input": "hi", "encoding_format": "int8"}
         ),
         _unread("half a body", "/v1/embeddings", b"{"),
+    ]
+
+
+def _of_the_others(many: list[str], batch: str) -> list[Row]:
+    return [
         _refused("an empty text", "/tokenize", {"inputs": ""}, "Empty", NO_INPUTS),
         _refused(
             "an empty batch", "/tokenize", {"inputs": []}, "Empty", "`inputs` cannot be empty"

@@ -3,21 +3,16 @@
 import os
 import secrets
 import signal
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-import httpx
-
-from harness import processes
 from harness.errors import StackFailed
-from harness.processes import Child
+from harness.servers import EMBEDDING, MEMORY, Started, free_port, starting
 from harness.targets import Start, Targets
 
-READY_WITHIN_S = 60.0
 CALLS_PER_MINUTE = 6
 HOST = "memory.example"
 ORIGIN = "https://app.example"
@@ -26,20 +21,6 @@ Made = TypeVar("Made")
 
 class CannotRun(Exception):
     """A case that has no ground to be played on; the message says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
-    """A server that was started for some cases."""
-
-    url: str
-    child: Child
-    log: Path
-
-    @property
-    def mcp_url(self) -> str:
-        """Where it speaks MCP."""
-        return f"{self.url}/mcp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +81,6 @@ class Variants:
         self._owned = owned
         self._logs = logs
         self._open = ExitStack()
-        # One client for all polls: each new one reads the machine's certificates, 50 ms of work.
-        self._http = self._open.enter_context(httpx.Client(timeout=5, trust_env=False))
         self._made: dict[str, object] = {}
 
     def stop(self) -> None:
@@ -185,15 +164,15 @@ class Variants:
         }
         return Locked(server=self.embedding("locked", settings), key=key)
 
-    def memory(self, name: str, settings: Mapping[str, str], port: int | None = None) -> Started:
+    def memory(self, name: str, settings: Mapping[str, str], port: int = 0) -> Started:
         """A memory server over the stack's database, ready; raises `StackFailed`."""
         start = self._startable(self._services.memory.start, "memory server")
-        return self._start("CORTEX_MEMORY_", f"memory-{name}", start, settings, port)
+        return self._start(MEMORY, f"memory-{name}", start, settings, port)
 
-    def embedding(self, name: str, settings: Mapping[str, str], port: int | None = None) -> Started:
+    def embedding(self, name: str, settings: Mapping[str, str], port: int = 0) -> Started:
         """An embedding service with the stack's model, ready; raises `StackFailed`."""
         start = self._startable(self._services.embedding.start, "embedding service")
-        return self._start("CORTEX_EMBEDDING_", f"embedding-{name}", start, settings, port)
+        return self._start(EMBEDDING, f"embedding-{name}", start, settings, port)
 
     def _startable(self, start: Start | None, what: str) -> Start:
         if not self._owned:
@@ -203,27 +182,9 @@ class Variants:
         return start
 
     def _start(
-        self, prefix: str, name: str, start: Start, settings: Mapping[str, str], port: int | None
+        self, prefix: str, name: str, start: Start, settings: Mapping[str, str], port: int
     ) -> Started:
-        port = port or free_port()
         log = self._logs / f"contract-{name}.log"
-        wanted = {**start.environment, **settings, f"{prefix}PORT": str(port)}
-        environment = processes.inherited(prefix, wanted)
-        child = self._open.enter_context(processes.running(start.command, environment, log))
-        url = f"http://127.0.0.1:{port}"
-        if not processes.until(lambda: self._is_healthy(url), child, READY_WITHIN_S):
-            raise StackFailed(f"{name} did not start{processes.tail(log)}")
-        return Started(url=url, child=child, log=log)
-
-    def _is_healthy(self, url: str) -> bool:
-        try:
-            return self._http.get(f"{url}/health").status_code == 200
-        except httpx.TransportError:
-            return False
-
-
-def free_port() -> int:
-    """A TCP port nobody listens on now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+        server = self._open.enter_context(starting(name, prefix, start, settings, log, port))
+        server.wait_until_ready()
+        return server

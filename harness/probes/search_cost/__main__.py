@@ -10,16 +10,24 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from harness.environment import ROOT
 from harness.probes.search_cost import sentence_vectors
 from harness.probes.search_cost.asking import Asker, Embedding
-from harness.probes.search_cost.corpus import Writer, sentences, sizes
+from harness.probes.search_cost.corpus import (
+    VECTORS_AN_ITEM,
+    Sizes,
+    Writer,
+    sentences,
+    sizes,
+)
 from harness.probes.search_cost.floors import Floor
 from harness.probes.search_cost.loading import Loader
 from harness.probes.search_cost.measuring import Bench, Figures, Scope, measure
 from harness.probes.search_cost.variants import memory_server
 from harness.stack import own_stack
+from harness.targets import Targets
 
-NOTES = Path(__file__).parents[3] / "evals" / "relevance" / "memory-notes" / "corpus.jsonl"
+NOTES = ROOT / "evals" / "relevance" / "memory-notes" / "corpus.jsonl"
 MOST_RATIO = 1.5
 LEAST_RECALL = 0.99
 MOST_GROWTH = 2.0
@@ -36,7 +44,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=150_000, help="memory items in all")
     parser.add_argument("--queries", type=int, default=60, help="distinct queries a cell")
     parser.add_argument("--seed", type=int, default=20261130)
-    parser.add_argument("--out", type=Path, default=Path("reports/bench/search.json"))
+    parser.add_argument("--out", type=Path, default=ROOT / "reports" / "bench" / "search.json")
     asked = parser.parse_args()
     with ExitStack() as stack:
         logs = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -50,67 +58,67 @@ def main() -> None:
 
 def _run(stack: ExitStack, logs: Path, items: int, queries: int, seed: int) -> "dict[str, object]":
     targets = stack.enter_context(own_stack("native", logs))
+    writer = Writer(sentences(NOTES), seed)
+    bench, loader = _made(stack, targets, logs, sizes(items), writer)
+    many = loader.sizes
+    fixed = [many.nearest(500), many.nearest(4_000)]
+    loader.load(fixed, items // 10)
+    bench.floor.settle()
+    before = [
+        measure(bench, _scope(loader, place), 1, queries, partial(writer.query, texts))
+        for place in fixed
+        for texts in [loader.loaded.texts[place]]
+    ]
+    bench.floor.without_index(lambda: loader.load(list(range(len(many.items))), items))
+    bench.floor.settle()
+    say(f"loaded: {bench.floor.counts()}")
+    everywhere = [text for texts in loader.loaded.texts.values() for text in texts[:200]]
+    scopes = [(_scope(loader, place), loader.loaded.texts[place]) for place in (*fixed, 0)]
+    scopes.append((Scope(name="all projects", slug=None), everywhere))
+    cells = []
+    for scope, texts in scopes:
+        for count in (1, 4):
+            cells.append(measure(bench, scope, count, queries, partial(writer.query, texts)))
+            _print(cells[-1])
+    growth = {
+        earlier.scope: after.find_ms / earlier.find_ms
+        for earlier, after in zip(before, (cells[0], cells[2]), strict=True)
+    }
+    print("growth from a tenth to all:", {k: round(v, 2) for k, v in growth.items()})
+    return {
+        "counts": bench.floor.counts(),
+        "cells": [asdict(one) | {"floor": one.floor} for one in cells],
+        "before": [asdict(one) for one in before],
+        "growth": growth,
+    }
+
+
+def _made(
+    stack: ExitStack, targets: Targets, logs: Path, many: Sizes, writer: Writer
+) -> tuple[Bench, Loader]:
+    """The servers that are asked and the one that is loaded through."""
     services = targets.services
     assert services.postgres is not None
-    said = sentences(NOTES)
-    say(f"embedding {len(said)} sentences")
-    vectors = sentence_vectors.SentenceVectors(services.embedding.url, said)
+    say(f"embedding {len(writer.sentences)} sentences")
+    vectors = sentence_vectors.SentenceVectors(services.embedding.url, writer.sentences)
     loading = stack.enter_context(sentence_vectors.serving(vectors))
     filler = stack.enter_context(memory_server(targets, logs, embedding_url=loading))
     only = stack.enter_context(memory_server(targets, logs, fusion="vector-only"))
     floor = Floor(services.postgres.url)
     stack.callback(floor.close)
-    many = sizes(items)
-    writer = Writer(said, seed)
-    small, middle = many.nearest(500), many.nearest(4_000)
-    loader = Loader(Asker(filler), many, writer, say)
     bench = Bench(
         find=Asker(services.memory.url),
         vector_only=Asker(only),
         embedding=Embedding(services.embedding.url),
         floor=floor,
     )
-    loader.load([small, middle], items // 10)
-    floor.settle()
-    fixed = [
-        Scope(name="project of 500 vectors", slug=f"cost-{small}"),
-        Scope(name="project of 4,000 vectors", slug=f"cost-{middle}"),
-    ]
-    chance = {
-        scope.slug: loader.loaded.texts[place]
-        for scope, place in zip(fixed, (small, middle), strict=True)
-    }
-    before = [
-        measure(bench, scope, 1, queries, partial(writer.query, chance[scope.slug]))
-        for scope in fixed
-    ]
-    floor.without_index(lambda: loader.load(list(range(len(many.items))), items))
-    floor.settle()
-    say(f"loaded: {floor.counts()}")
-    everywhere = [text for texts in loader.loaded.texts.values() for text in texts[:200]]
-    scopes = [
-        (fixed[0], chance[fixed[0].slug]),
-        (fixed[1], chance[fixed[1].slug]),
-        (Scope(name="project of 47,000 vectors", slug="cost-0"), loader.loaded.texts[0]),
-        (Scope(name="all projects", slug=None), everywhere),
-    ]
-    cells = []
-    for scope, texts in scopes:
-        for count in (1, 4):
-            figures = measure(bench, scope, count, queries, partial(writer.query, texts))
-            cells.append(figures)
-            _print(figures)
-    growth = {
-        scope.name: after.find_ms / earlier.find_ms
-        for scope, earlier, after in zip(fixed, before, (cells[0], cells[2]), strict=True)
-    }
-    print("growth from a tenth to all:", {k: round(v, 2) for k, v in growth.items()})
-    return {
-        "counts": floor.counts(),
-        "cells": [asdict(one) | {"floor": one.floor} for one in cells],
-        "before": [asdict(one) for one in before],
-        "growth": growth,
-    }
+    return bench, Loader(Asker(filler), many, writer, say)
+
+
+def _scope(loader: Loader, place: int) -> Scope:
+    """A project, named by how many vectors it holds."""
+    vectors = round(loader.sizes.items[place] * VECTORS_AN_ITEM)
+    return Scope(name=f"project of {vectors:,} vectors", slug=loader.loaded.slugs[place])
 
 
 def _print(figures: Figures) -> None:

@@ -58,15 +58,15 @@ class Writer:
     """
 
     def __init__(self, sentences: list[str], seed: int) -> None:
-        self._sentences = sentences
+        self.sentences = sentences
         self._chance = np.random.default_rng(seed)
 
     def items(self, project: int, count: int) -> Iterator[dict[str, Any]]:
         """Notes of one project, as AddItems takes them; one in three has a second embedding."""
-        own = self._chance.choice(len(self._sentences), SENTENCES_A_PROJECT, replace=False)
+        own = self._chance.choice(len(self.sentences), SENTENCES_A_PROJECT, replace=False)
         for number in range(count):
-            first, third = (self._sentences[int(one)] for one in self._chance.choice(own, 2))
-            second = self._sentences[int(self._chance.integers(len(self._sentences)))]
+            first, third = (self.sentences[int(one)] for one in self._chance.choice(own, 2))
+            second = self.sentences[int(self._chance.integers(len(self.sentences)))]
             item: dict[str, Any] = {
                 "category": "note",
                 "title": f"{' '.join(first.split()[:6])} {project}-{number}",

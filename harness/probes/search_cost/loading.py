@@ -34,7 +34,7 @@ class Loader:
         self._left = {
             project: writer.items(project, count) for project, count in enumerate(sizes.items)
         }
-        self._sizes = sizes
+        self.sizes = sizes
         self.loaded = Loaded()
 
     def load(self, projects: list[int], until: int) -> None:
@@ -43,9 +43,9 @@ class Loader:
             self._add(project, self._left[project])
         rest = [project for project in self._left if project not in projects]
         missing = max(0, until - self.loaded.items)
-        left = sum(self._sizes.items[project] for project in rest)
+        left = sum(self.sizes.items[project] for project in rest)
         for project in rest:
-            share = self._sizes.items[project] / max(1, left)
+            share = self.sizes.items[project] / max(1, left)
             self._add(project, itertools.islice(self._left[project], int(missing * share) + 1))
 
     def _add(self, project: int, items: Iterator[dict[str, Any]]) -> None:

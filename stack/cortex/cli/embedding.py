@@ -1,5 +1,7 @@
 """`cortex embedding …`."""
 
+import sys
+
 import click
 
 
@@ -13,4 +15,4 @@ def serve() -> None:
     """Serve the TEI-compatible interface; settings are `CORTEX_EMBEDDING_…` variables."""
     from cortex.embedding.main import main
 
-    main()
+    sys.exit(main())

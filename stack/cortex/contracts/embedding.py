@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-EMBED, TOKENIZE, INFO, OPENAI_EMBEDDINGS = "/embed", "/tokenize", "/info", "/v1/embeddings"
+EMBED, TOKENIZE, INFO = "/embed", "/tokenize", "/info"
 
 CHARACTERS_PER_TOKEN = 250
 """A text longer than this many characters for each token the model reads is cut or refused."""

@@ -182,7 +182,6 @@ def main() -> int:
     """Read the settings and serve; the exit code of the process."""
     try:
         settings = Settings.read()
-        assert isinstance(settings, Settings)
         serve(settings)
     except (Misconfigured, Refused) as err:
         print(f"cortex embedding: {err}", file=sys.stderr)

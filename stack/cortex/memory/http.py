@@ -137,6 +137,15 @@ class Metrics:
             self.stages.labels(name).observe(spent)
 
 
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """A request that was let in: its body, who sent it, the tool it calls."""
+
+    body: bytes
+    caller: Caller
+    tool: str
+
+
 class McpEndpoint:
     """`/mcp`: checks a request as the protocol asks, then hands it to the MCP app."""
 
@@ -151,45 +160,45 @@ class McpEndpoint:
         request = Request(scope, receive)
         started = time.perf_counter()
         with request_stages() as stages:
-            refused, body, caller = await self._checked(request)
-            if refused is not None:
-                await refused(scope, receive, send)
+            admitted = await self._admitted(request)
+            if isinstance(admitted, Response):
+                await admitted(scope, receive, send)
                 return
-            assert caller is not None
-            current = current_caller.set(caller)
+            current = current_caller.set(admitted.caller)
+            again = _replay(admitted.body, receive)
             try:
-                await self._app(_accepting(scope), _replay(body, receive), _timed(send, stages))
+                await self._app(_accepting(scope), again, _timed(send, stages))
             finally:
                 current_caller.reset(current)
-                tool = request.headers.get("mcp-name") or _tool_of(body)
-                known = tool if tool in self._tools else "other"
+                known = admitted.tool if admitted.tool in self._tools else "other"
                 self._metrics.record(stages, known, time.perf_counter() - started)
 
-    async def _checked(self, request: Request) -> tuple[Response | None, bytes, Caller | None]:
+    async def _admitted(self, request: Request) -> "_Admitted | Response":
         if refused := self._gate.refusal(request.headers):
-            return refused, b"", None
+            return refused
         if request.method != "POST":
-            return _refused(405, "use POST; this server keeps no streams", allow="POST"), b"", None
+            return _refused(405, "use POST; this server keeps no streams", allow="POST")
         caller = self._gate.caller(request.headers.get("authorization"))
         if caller is None:
             hint = {"www-authenticate": 'Bearer realm="cortex-memory"'}
-            return JSONResponse({"error": "a known bearer token is needed"}, 401, hint), b"", None
+            return JSONResponse({"error": "a known bearer token is needed"}, 401, hint)
         if not self._gate.may_call(caller, time.monotonic()):
             pause = str(max(1, round(60 / self._gate.calls_per_minute)))
-            answer = _refused(429, "too many calls; wait, then retry", **{"retry-after": pause})
-            return answer, b"", None
+            return _refused(429, "too many calls; wait, then retry", **{"retry-after": pause})
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            return _refused(415, "send Content-Type: application/json"), b"", None
+            return _refused(415, "send Content-Type: application/json")
         try:
             async with asyncio.timeout(BODY_WITHIN_S):
                 body = await _read_body(request)
         except (TimeoutError, ClientDisconnect):
-            answer = _refused(408, f"the body did not come within {BODY_WITHIN_S:.0f} s")
-            return answer, b"", None
+            return _refused(408, f"the body did not come within {BODY_WITHIN_S:.0f} s")
         if body is None:
-            return _refused(413, f"the body is over {MOST_BODY_BYTES} bytes"), b"", None
-        return _malformed(body), body, caller
+            return _refused(413, f"the body is over {MOST_BODY_BYTES} bytes")
+        message = _message(body)
+        if isinstance(message, Response):
+            return message
+        return _Admitted(body, caller, _tool_of(message))
 
 
 async def _read_body(request: Request) -> bytes | None:
@@ -207,8 +216,8 @@ async def _read_body(request: Request) -> bytes | None:
     return b"".join(chunks)
 
 
-def _malformed(body: bytes) -> Response | None:
-    """What the MCP library would drop in silence or name wrongly: batches, ids of no valid kind."""
+def _message(body: bytes) -> dict[str, Any] | Response:
+    """The JSON-RPC message, or the refusal of what the MCP library would drop or name wrongly."""
     try:
         message = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -219,19 +228,18 @@ def _malformed(body: bytes) -> Response | None:
         )
     if message.get("jsonrpc") != "2.0":
         return _protocol_error(-32600, 'jsonrpc must be "2.0"')
-    if "id" in message:
-        given = message["id"]
-        if isinstance(given, bool) or not isinstance(given, str | int):
-            return _protocol_error(-32600, "id must be a string or an integer")
-    return None
+    given = message.get("id", "")
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        return _protocol_error(-32600, "id must be a string or an integer")
+    return message
 
 
-def _tool_of(body: bytes) -> str:
-    try:
-        message = orjson.loads(body)
-        return str(message["params"]["name"]) if message.get("method") == "tools/call" else ""
-    except (ValueError, KeyError, TypeError):
+def _tool_of(message: Mapping[str, Any]) -> str:
+    """The tool a message calls; empty for other methods."""
+    params = message.get("params")
+    if message.get("method") != "tools/call" or not isinstance(params, dict):
         return ""
+    return str(params.get("name"))
 
 
 def _accepting(scope: Scope) -> Scope:

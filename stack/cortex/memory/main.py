@@ -189,7 +189,6 @@ async def _why_lost(client: EmbeddingClient) -> str | None:
 def serve() -> None:
     """Run until told to stop."""
     settings = Settings.read()
-    assert isinstance(settings, Settings)
     set_up_logs(settings.log_level)
     # Before the server is: what is raised inside it is told as a trace, not as a sentence.
     asyncio.run(refuse_other_schema(settings.database_url.get_secret_value()))
@@ -208,7 +207,6 @@ def serve() -> None:
 def migrate() -> str:
     """Apply the migrations; says where the schema stands. Safe when several do it at once."""
     settings = Settings.read()
-    assert isinstance(settings, Settings)
     return migrate_database(settings.database_url.get_secret_value())
 
 

@@ -20,7 +20,6 @@ CATEGORY_FIELDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Each category's own fields, all required, in the order they are embedded."""
 
 CATEGORIES = tuple(CATEGORY_FIELDS)
-PRIORITIES = ("low", "normal", "high", "urgent")
 DELETED = "deleted"
 DEFAULT_STATUS: Mapping[str, str] = MappingProxyType(
     {category: "open" if category == "todo" else "active" for category in CATEGORIES}
@@ -29,7 +28,7 @@ DEFAULT_STATUS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """A project, and the counts that ranking needs (of items that are not deleted)."""
+    """A project; `number` is what its rows are joined by, and never leaves the server."""
 
     number: int
     id: UUID
@@ -37,9 +36,6 @@ class Project:
     slug: str
     created_at: datetime
     updated_at: datetime
-    live_items: int = 0
-    live_words: float = 0.0
-    live_vectors: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,17 +112,6 @@ class ItemFilter:
     def narrows(self) -> bool:
         """Whether anything is left out by it."""
         return bool(self.categories or self.tags or self.statuses)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """An item that one of the arms brought, scored on both signals."""
-
-    item_number: int
-    updated_at: datetime
-    id: UUID
-    similarity: float | None
-    text: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ It runs detached, one a stack: `python -m cortex.runtime.supervisor STATE_DIR NA
 """
 
 import contextlib
-import json
 import logging
 import os
 import signal
@@ -20,7 +19,7 @@ import httpx
 
 from cortex.runtime import postgres, processes
 from cortex.runtime.layout import ProcessState, StackLayout, StackState, load_state, read_secrets
-from cortex.runtime.services import SERVICES, Plan, Service, file_tail
+from cortex.runtime.services import SERVICES, Plan, Service
 from cortex.shared.errors import StackError
 from cortex.shared.logs import set_up_logs
 from cortex.shared.settings import inherited_environment
@@ -256,12 +255,6 @@ def _stop_child(one: Running, first: signal.Signals) -> None:
     except subprocess.TimeoutExpired:
         processes.signal_group(one.process.pid, signal.SIGKILL)
         one.process.wait()
-
-
-def failure_text(layout: StackLayout, name: str, state: ProcessState) -> str:
-    """What to tell a person of a service that failed: why, and its last log lines."""
-    tail = file_tail(layout.log_file(name))
-    return json.dumps(state.why) + (f"\n{tail}" if tail else "")
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-"""What every part of the stack needs: errors, settings, logs, HTTP edges, stage timings."""
+"""What every part of the stack needs: errors, settings, logs, stage timings."""

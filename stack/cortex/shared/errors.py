@@ -2,11 +2,9 @@
 
 StackError                  who can fix it
 ├── InvalidInput      400   the caller: change the request
-├── Unauthenticated   401   the caller: send a token that is known
 ├── Forbidden         403   the caller: this token may not do that
 ├── NotFound          404   the caller: ask for something that exists
 ├── Conflict          409   the caller: read again, then retry
-├── TooManyRequests   429   the caller: wait, then retry
 ├── Unavailable       503   the operator: look at the dependency we name
 ├── Uncertain         503   the caller: look whether it was done, then retry
 └── Misconfigured     –     the operator: change the setting we name, then start again
@@ -31,12 +29,6 @@ class InvalidInput(StackError):
     status = 400
 
 
-class Unauthenticated(StackError):
-    """The token is missing or not known."""
-
-    status = 401
-
-
 class Forbidden(StackError):
     """The token is known and may not do this."""
 
@@ -53,13 +45,6 @@ class Conflict(StackError):
     """Somebody else changed it first."""
 
     status = 409
-
-
-class TooManyRequests(StackError):
-    """The caller asked more often than its limit allows."""
-
-    status = 429
-    retryable = True
 
 
 class Unavailable(StackError):

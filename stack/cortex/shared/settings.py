@@ -1,7 +1,7 @@
 """How a service reads its settings: once, from its own prefix, refusing names it does not know."""
 
 import os
-from typing import Any, ClassVar
+from typing import Any, Self
 
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -14,14 +14,11 @@ class ServiceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid")
 
-    also_known: ClassVar[frozenset[str]] = frozenset()
-    """Names under this prefix that something else reads."""
-
     @classmethod
-    def read(cls, **overrides: Any) -> "ServiceSettings":
+    def read(cls, **overrides: Any) -> Self:
         """Settings from the environment, `overrides` first; raises `Misconfigured` naming each."""
         prefix = cls.model_config.get("env_prefix", "")
-        known = {f"{prefix}{name}".upper() for name in cls.model_fields} | cls.also_known
+        known = {f"{prefix}{name}".upper() for name in cls.model_fields}
         unknown = sorted(
             name
             for name in os.environ

@@ -45,4 +45,4 @@ def test_no_room_is_refused() -> None:
 
 
 def test_guessed_spans_cover_the_text() -> None:
-    assert guessed_spans("abcde") == [(0, 2), (2, 4), (4, 5)]
+    assert guessed_spans("a漢é") == [(0, 1), (1, 2), (2, 3)]

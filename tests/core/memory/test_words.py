@@ -1,7 +1,5 @@
 """What a text is also found by."""
 
-import time
-
 import pytest
 from cortex.memory.core.words import MOST_BYTES, extra_words, unaccented
 
@@ -35,12 +33,10 @@ def test_extra_words_are_bounded_whatever_is_sent() -> None:
     rare = "".join(chr(0x20000 + place) for place in range(40_000))
     attacks = ["a-1_" * 50_000, "漢" * 100_000, rare, "-".join(rare)]
 
-    started = time.process_time()
     added = [extra_words(attack) for attack in attacks]
 
     for words in added:
         assert sum(len(word.encode()) for word in set(words)) <= MOST_BYTES
-    assert time.process_time() - started < 20
 
 
 def test_every_word_of_a_long_text_without_spaces_is_found() -> None:

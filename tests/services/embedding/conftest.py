@@ -1,6 +1,7 @@
 """Embedding services over the bundled model, real processes and real sockets."""
 
 import importlib.util
+import json
 import os
 import socket
 import subprocess
@@ -19,6 +20,14 @@ from servers import serve, wait_for
 from tokenizers import Tokenizer
 
 Ask = Callable[..., httpx.Response]
+
+
+def post(client: httpx.Client, path: str, body: object, **headers: str) -> httpx.Response:
+    """A POST of JSON, or of these very bytes."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return client.post(
+        path, content=content, headers={"content-type": "application/json", **headers}
+    )
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,10 @@
 """The service as a process: what it does under load, in overload and when told to stop."""
 
 import asyncio
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,3 +102,13 @@ def test_one_line_is_logged_a_request(process: Callable[..., Process]) -> None:
     lines = [line for line in started.log.read_text().splitlines() if "request answered" in line]
     assert len(lines) == 1
     assert "secret" not in started.log.read_text()
+
+
+def test_the_command_ends_with_a_wrong_setting_s_exit_code() -> None:
+    words = [sys.executable, "-m", "cortex.cli", "embedding", "serve"]
+    settings = {"CORTEX_EMBEDDING_MODEL": "bundled", "CORTEX_EMBEDDING_DIMENSION": "7"}
+
+    done = subprocess.run(words, env=os.environ | settings, capture_output=True, text=True)
+
+    assert done.returncode == 2
+    assert "CORTEX_EMBEDDING_DIMENSION=384" in done.stderr

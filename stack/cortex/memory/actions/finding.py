@@ -23,6 +23,8 @@ from cortex.shared.stages import stage
 UNAVAILABLE = "embedding service unavailable"
 
 LEAST_CANDIDATES = 50
+"""Items each arm brings at the least; from 30 to 200 the scores of three public sets are equal."""
+
 LONGEST_ECHO = 100
 """Characters of an ignored word that are told."""
 
@@ -263,7 +265,7 @@ def _is_relevant(ranked: _Ranked) -> bool:
 
 def _hit(scored: Scored, best: Best, words: Sequence[str], most_characters: int) -> Hit:
     item = best.item
-    if 0 <= most_characters < best.content_length:
+    if most_characters < best.content_length:
         mark = f" … [cut: {most_characters} of {best.content_length} characters]"
         item = replace(item, content=item.content + mark)
     return Hit(

@@ -156,7 +156,7 @@ class Items:
         new = Change(
             title=title, content=content, tags=tags, fields=fields, words=words, vectors=vectors
         )
-        await self._store.change(item, item.version, new, model_number, clock.now())
+        await self._store.change(item, new, model_number, clock.now())
 
     async def _changing(
         self, caller: Caller, item_id: UUID, expected: int | None, once: Step
@@ -257,9 +257,7 @@ class Items:
 
         async def once(item: MemoryItem) -> None:
             _embedding_at(item, position)
-            await self._store.change(
-                item, item.version, _only({position: []}, item), 0, clock.now()
-            )
+            await self._store.change(item, _only({position: []}, item), 0, clock.now())
 
         return await self._changing(caller, item_id, expected, once)
 
@@ -267,7 +265,7 @@ class Items:
         wanted = Text(position=position, label=draft.label, text=draft.text)
         model, rows = await self._embedder.rows([wanted])
         change = _only({position: rows[0]}, item)
-        await self._store.change(item, item.version, change, model.number, clock.now())
+        await self._store.change(item, change, model.number, clock.now())
 
 
 def _only(vectors: Mapping[int, Sequence[VectorRow]], item: MemoryItem) -> Change:

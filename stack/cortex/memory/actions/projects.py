@@ -31,10 +31,6 @@ class Projects:
             raise no_such_project(reference)
         return project
 
-    async def every(self, caller: Caller) -> list[Project]:
-        """All projects this caller may see."""
-        return await self._store.every(caller.projects)
-
     async def create(self, caller: Caller, name: str, slug: str | None) -> Project:
         """A new project; the slug is made of the name where none is given."""
         caller.must_write()

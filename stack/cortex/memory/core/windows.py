@@ -6,9 +6,6 @@ from dataclasses import dataclass
 OVERLAP_TOKENS = 32
 """Tokens two neighbours share, so that a sentence on the cut is whole in one of them."""
 
-CHARACTERS_A_TOKEN = 2
-"""For a service that does not tell tokens: fewer characters a token than any Latin text has."""
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -59,8 +56,5 @@ def _word_start(text: str, spans: Sequence[tuple[int, int]], first: int, last: i
 
 
 def guessed_spans(text: str) -> list[tuple[int, int]]:
-    """Offsets to cut by where the service has no tokeniser to ask: a safe guess."""
-    return [
-        (start, min(start + CHARACTERS_A_TOKEN, len(text)))
-        for start in range(0, len(text), CHARACTERS_A_TOKEN)
-    ]
+    """Offsets to cut by where the service tells no tokens: each is a character at the least."""
+    return [(place, place + 1) for place in range(len(text))]

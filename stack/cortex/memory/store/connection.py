@@ -116,7 +116,6 @@ class Database:
             timeout=POOL_TIMEOUT_S,
             reconnect_timeout=CONNECT_AGAIN_FOR_S,
             configure=_configure,
-            check=None,
             kwargs={
                 "row_factory": dict_row,
                 "connect_timeout": 5,

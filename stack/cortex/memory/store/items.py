@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cortex.memory.records import CATEGORY_FIELDS, Embedding, ItemFilter, MemoryItem, VectorRow
 from cortex.memory.store.connection import SQL, Connection, Database, Row, Vector, run, run_many
-from cortex.memory.store.projects import Slugs
+from cortex.memory.store.projects import Slugs, listed
 from cortex.shared.errors import Conflict, NotFound
 
 
@@ -123,9 +123,10 @@ class ItemStore:
 
     async def get(self, ids: Sequence[UUID], allowed: Slugs) -> dict[UUID, MemoryItem]:
         """Whole items with their embeddings' texts, by id; unknown ids are left out."""
-        listed = None if allowed is None else sorted(allowed)
         async with self._database.reading() as connection:
-            rows = await run(connection, "get_items", {"ids": list(ids), "allowed": listed})
+            rows = await run(
+                connection, "get_items", {"ids": list(ids), "allowed": listed(allowed)}
+            )
             found = [row["id"] for row in rows]
             texts = await run(connection, "list_embeddings", {"ids": found})
         embeddings: dict[UUID, list[Embedding]] = {one: [] for one in found}
@@ -153,11 +154,11 @@ class ItemStore:
             return [(row["id"], row["created_at"]) for row in rows]
 
     async def change(
-        self, item: MemoryItem, expected: int, change: Change, model_number: int, now: datetime
+        self, item: MemoryItem, change: Change, model_number: int, now: datetime
     ) -> None:
-        """Write an item's change if it still stands at version `expected`, else `Conflict`."""
+        """Write an item's change if it still stands at the version read, else `OtherVersion`."""
         async with self._database.writing() as connection:
-            row = await _locked(connection, item.id, expected)
+            row = await _locked(connection, item.id, item.version)
             number, project_number = row["number"], row["project_number"]
             words = 0.0
             before = (await run(connection, "count_vectors", {"item_number": number}))[0]["vectors"]

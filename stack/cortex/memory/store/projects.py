@@ -20,15 +20,9 @@ class ProjectStore:
 
     async def page(self, after: str | None, limit: int, allowed: Slugs) -> list[Project]:
         """Projects by slug, from the one after `after`."""
-        values = {"after": after, "limit": limit, "allowed": _listed(allowed)}
+        values = {"after": after, "limit": limit, "allowed": listed(allowed)}
         async with self._database.reading() as connection:
             return [Project(**row) for row in await run(connection, "list_projects", values)]
-
-    async def every(self, allowed: Slugs) -> list[Project]:
-        """All projects a caller may see, in order of their numbers."""
-        async with self._database.reading() as connection:
-            rows = await run(connection, "all_projects", {"allowed": _listed(allowed)})
-            return [Project(**row) for row in rows]
 
     async def find(self, slug: str, project_id: UUID | None) -> Project | None:
         """The project with this slug, else with this id."""
@@ -72,5 +66,6 @@ class ProjectStore:
             return Model(**rows[0])
 
 
-def _listed(allowed: Slugs) -> list[str] | None:
+def listed(allowed: Slugs) -> list[str] | None:
+    """The slugs as the queries take them."""
     return None if allowed is None else sorted(allowed)

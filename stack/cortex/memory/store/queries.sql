@@ -1,5 +1,5 @@
 -- name: list_projects
-SELECT number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
+SELECT number, id, name, slug, created_at, updated_at
 FROM projects
 WHERE (%(after)s::text IS NULL OR slug > %(after)s)
   AND (%(allowed)s::text[] IS NULL OR slug = ANY(%(allowed)s))
@@ -7,32 +7,23 @@ ORDER BY slug
 LIMIT %(limit)s
 
 -- name: find_project
-SELECT number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
+SELECT number, id, name, slug, created_at, updated_at
 FROM projects
 WHERE slug = %(slug)s OR id = %(id)s
 ORDER BY slug = %(slug)s DESC
 LIMIT 1
 
--- name: all_projects
-SELECT number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
-FROM projects
-WHERE %(allowed)s::text[] IS NULL OR slug = ANY(%(allowed)s)
-ORDER BY number
-
 -- name: add_project
 INSERT INTO projects (id, name, slug, created_at, updated_at)
 VALUES (%(id)s, %(name)s, %(slug)s, %(now)s, %(now)s)
 ON CONFLICT (slug) DO NOTHING
-RETURNING number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
+RETURNING number, id, name, slug, created_at, updated_at
 
 -- name: update_project
 UPDATE projects
 SET name = coalesce(%(name)s, name), slug = coalesce(%(slug)s, slug), updated_at = %(now)s
 WHERE id = %(id)s
-RETURNING number, id, name, slug, created_at, updated_at, live_items, live_words, live_vectors
-
--- name: lock_project
-SELECT 1 AS locked FROM projects WHERE number = %(project_number)s FOR NO KEY UPDATE
+RETURNING number, id, name, slug, created_at, updated_at
 
 -- name: count_project
 UPDATE projects
@@ -420,7 +411,7 @@ FROM near LEFT JOIN rest USING (item_number)
 
 -- name: get_hits
 SELECT m.number, m.id, m.project_id, m.project_number, p.slug AS project, m.category, m.title,
-    CASE WHEN %(most_characters)s < 0 THEN m.content ELSE left(m.content, %(most_characters)s) END AS content,
+    left(m.content, %(most_characters)s) AS content,
     length(m.content) AS content_length,
     m.tags, m.status, m.version, m.created_at, m.updated_at, m.deleted_at,
     coalesce(to_jsonb(r), to_jsonb(l), to_jsonb(t), to_jsonb(n)) AS fields,

@@ -8,7 +8,7 @@ from uuid import UUID
 from cortex.memory.records import ItemFilter, MemoryItem
 from cortex.memory.store.connection import Database, Row, Vector, run, search_width
 from cortex.memory.store.items import filter_values, item_of
-from cortex.memory.store.projects import Slugs
+from cortex.memory.store.projects import Slugs, listed
 
 SNIPPET_ROOM = 2_000
 """Characters of the best matching text that are read to cut a snippet from."""
@@ -174,7 +174,7 @@ class SearchStore:
     async def hits(
         self, numbers: Sequence[int], vectors: Sequence[Sequence[float]], most_characters: int
     ) -> dict[int, Best]:
-        """Whole items by number, content cut to `most_characters` (below 0: whole)."""
+        """Whole items by number, content cut to `most_characters`."""
         values = _four(vectors) | {
             "numbers": list(numbers),
             "most_characters": most_characters,
@@ -201,21 +201,21 @@ def _where(where: Where) -> dict[str, Any]:
         "slug": where.slug,
         "project_id": where.project_id,
         "every": where.every,
-        "allowed": None if where.allowed is None else sorted(where.allowed),
+        "allowed": listed(where.allowed),
     }
 
 
 def _near_values(near: Near) -> dict[str, Any]:
     """The values both vector statements take; terms only where the text arm left items out."""
     words = near.words
-    again = words is not None and words.cut
+    again = words if words is not None and words.cut else None
     return _four(near.vectors) | {
         "projects": list(near.scope.projects),
         "mean_length": near.scope.mean_length,
         "text_items": [] if words is None else list(words.items),
-        "queries": list(words.queries) if words is not None and again else [],
-        "terms": list(words.terms) if words is not None and again else [],
-        "weights": list(words.weights) if words is not None and again else [],
+        "queries": list(again.queries) if again else [],
+        "terms": list(again.terms) if again else [],
+        "weights": list(again.weights) if again else [],
     }
 
 
