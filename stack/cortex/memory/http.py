@@ -15,7 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cortex.memory.actions import EVERYBODY, Caller
+from cortex.memory.mcp.direct import answer, plain_call
 from cortex.memory.mcp.server import current_caller
+from cortex.memory.mcp.tools import TOOLS, Actions
 from cortex.shared.stages import Stages, request_stages, stage_histogram
 
 MOST_BODY_BYTES = 4 * 1024 * 1024
@@ -139,39 +141,50 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class _Admitted:
-    """A request that was let in: its body, who sent it, the tool it calls."""
+    """A request that was let in: its body, read and as it came, and who sent it."""
 
     body: bytes
+    message: Mapping[str, Any]
     caller: Caller
-    tool: str
 
 
 class McpEndpoint:
-    """`/mcp`: checks a request as the protocol asks, then hands it to the MCP app."""
+    """`/mcp`: checks a request as the protocol asks, then answers it, or has the MCP app do so."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, metrics: Metrics, tools: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, actions: Actions, gate: Gate, metrics: Metrics) -> None:
         self._app = app
+        self._actions = actions
         self._gate = gate
         self._metrics = metrics
-        self._tools = tools
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        request = Request(scope, receive)
         started = time.perf_counter()
         with request_stages() as stages:
-            admitted = await self._admitted(request)
+            admitted = await self._admitted(Request(scope, receive))
             if isinstance(admitted, Response):
                 await admitted(scope, receive, send)
                 return
-            current = current_caller.set(admitted.caller)
-            again = _replay(admitted.body, receive)
+            tool = _tool_of(admitted.message)
             try:
-                await self._app(_accepting(scope), again, _timed(send, stages))
+                plain = plain_call(scope["headers"], admitted.message)
+                if plain is None:
+                    await self._by_library(admitted, scope, receive, _timed(send, stages))
+                else:
+                    body = await answer(self._actions, admitted.caller, plain)
+                    await _send_json(body, _timed(send, stages))
             finally:
-                current_caller.reset(current)
-                known = admitted.tool if admitted.tool in self._tools else "other"
+                known = tool if tool in TOOLS else "other"
                 self._metrics.record(stages, known, time.perf_counter() - started)
+
+    async def _by_library(
+        self, admitted: _Admitted, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        current = current_caller.set(admitted.caller)
+        try:
+            await self._app(_accepting(scope), _replay(admitted.body, receive), send)
+        finally:
+            current_caller.reset(current)
 
     async def _admitted(self, request: Request) -> "_Admitted | Response":
         if refused := self._gate.refusal(request.headers):
@@ -198,7 +211,7 @@ class McpEndpoint:
         message = _message(body)
         if isinstance(message, Response):
             return message
-        return _Admitted(body, caller, _tool_of(message))
+        return _Admitted(body, message, caller)
 
 
 async def _read_body(request: Request) -> bytes | None:
@@ -240,6 +253,12 @@ def _tool_of(message: Mapping[str, Any]) -> str:
     if message.get("method") != "tools/call" or not isinstance(params, dict):
         return ""
     return str(params.get("name"))
+
+
+async def _send_json(body: bytes, send: Send) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _accepting(scope: Scope) -> Scope:

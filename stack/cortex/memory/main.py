@@ -12,12 +12,13 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cortex.clients.embedding import EmbeddingClient
 from cortex.memory import http
 from cortex.memory.actions import Caller, Embedder, Items, Projects, Search
 from cortex.memory.mcp import server as mcp_server
-from cortex.memory.mcp.tools import TOOLS, Actions
+from cortex.memory.mcp.tools import Actions
 from cortex.memory.settings import Settings
 from cortex.memory.store import Database, ItemStore, ProjectStore, SearchStore, schema_version
 from cortex.memory.store.connection import SCHEMA_VERSION
@@ -33,7 +34,7 @@ HEALTH_WITHIN_S = 1.5
 """A dependency that takes longer counts as away, so that whoever asks has an answer in time."""
 
 
-def build(settings: Settings) -> Starlette:
+def build(settings: Settings) -> ASGIApp:
     """The whole server as an ASGI app."""
     database = Database(settings.database_url.get_secret_value(), settings.pool_size)
     client = _client(settings)
@@ -56,7 +57,7 @@ def build(settings: Settings) -> Starlette:
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     metrics = http.Metrics()
-    endpoint = http.McpEndpoint(manager.asgi_app, _gate(settings), metrics, frozenset(TOOLS))
+    endpoint = http.McpEndpoint(manager.asgi_app, actions, _gate(settings), metrics)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -70,13 +71,21 @@ def build(settings: Settings) -> Starlette:
         return await _health(database, client)
 
     routes = [
-        Route("/mcp", endpoint, methods=None),
-        Route("/mcp/", endpoint, methods=None),
         Route("/health/live", http.alive),
         Route("/health", http.health_endpoint(check)),
         Route("/metrics", http.metrics_endpoint(metrics)),
     ]
-    return Starlette(routes=routes, lifespan=lifespan)
+    return _mounted(endpoint, Starlette(routes=routes, lifespan=lifespan))
+
+
+def _mounted(endpoint: http.McpEndpoint, rest: ASGIApp) -> ASGIApp:
+    """`/mcp`, with or without a slash, straight to its endpoint; all else to the other routes."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        mcp = scope["type"] == "http" and scope["path"] in ("/mcp", "/mcp/")
+        await (endpoint if mcp else rest)(scope, receive, send)
+
+    return app
 
 
 def _client(settings: Settings) -> EmbeddingClient:
@@ -200,6 +209,7 @@ def serve() -> None:
         access_log=False,
         timeout_graceful_shutdown=settings.drain_timeout_s,
         server_header=False,
+        proxy_headers=False,
     )
     uvicorn.Server(config).run()
 

@@ -1,7 +1,7 @@
 """When every vector is compared, and how wide the index is searched."""
 
 import pytest
-from cortex.memory.core.exactness import LEAST_WIDTH, MOST_WIDTH, index_width
+from cortex.memory.core.exactness import LEAST_WIDTH, MARGIN, MOST_WIDTH, index_width
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,10 @@ def test_all_projects_of_a_large_memory_are_searched_by_the_index() -> None:
 
 
 def test_a_scope_of_a_part_of_all_is_searched_wider() -> None:
-    assert index_width(470_000, 0.235, 1, 50) == round(75 / 0.235)
+    assert index_width(470_000, 0.235, 1, 60) == round(MARGIN * 60 / 0.235)
 
 
 def test_what_the_index_cannot_bring_is_compared_whole() -> None:
     assert index_width(1_000_000, 0.01, 1, 50) is None
     assert index_width(1_000_000, 0.0, 1, 50) is None
-    assert MOST_WIDTH < 75 / 0.01
+    assert MOST_WIDTH < MARGIN * 50 / 0.01

@@ -89,6 +89,9 @@ class EmbeddingClient:
             raise InvalidInput(f"text {list(texts).index('')} is empty; nothing can be embedded")
         info = self._info or await self._look(min(deadline_s, _INFO_WITHIN_S))
         most = min(info.max_client_batch_size, info.max_concurrent_requests)
+        parts = list(batches(texts, most))
+        if len(parts) == 1:
+            return await self._request(texts, deadline_s)
         gate = asyncio.Semaphore(_AT_ONCE)
 
         async def some(places: range) -> list[Vector]:
@@ -98,7 +101,7 @@ class EmbeddingClient:
         try:
             # A little more than the wire has, so that its reason is the one that is told.
             async with asyncio.timeout(deadline_s + 0.25), asyncio.TaskGroup() as group:
-                tasks = [group.create_task(some(places)) for places in batches(texts, most)]
+                tasks = [group.create_task(some(places)) for places in parts]
         except TimeoutError as err:
             raise Unavailable(
                 f"{self._wire.base_url} did not embed {len(texts)} texts in {deadline_s:g} s"

@@ -9,14 +9,14 @@ from cortex.memory.actions.caller import Caller
 from cortex.memory.actions.embedder import Embedder, OtherModel
 from cortex.memory.actions.projects import as_uuid, no_such_project
 from cortex.memory.core.exactness import ALWAYS_EXACT, index_width
-from cortex.memory.core.fusion import Scored, best_first, foremost, fuse
+from cortex.memory.core.fusion import VECTOR_WEIGHT, Scored, best_first, foremost, fuse
 from cortex.memory.core.operators import Operators, read_operators
 from cortex.memory.core.relevance import is_relevant
 from cortex.memory.core.snippets import snippet, words_of
 from cortex.memory.core.texts import added_words
 from cortex.memory.records import Found, Hit, ItemFilter
 from cortex.memory.store import SearchStore
-from cortex.memory.store.search import Best, Both, Near, Scope, Where, WordsFound
+from cortex.memory.store.search import Along, Best, Both, Near, Scope, Where, WordsFound
 from cortex.shared.errors import Unavailable
 from cortex.shared.stages import stage
 
@@ -27,6 +27,9 @@ LEAST_CANDIDATES = 50
 
 LONGEST_ECHO = 100
 """Characters of an ignored word that are told."""
+
+SPARE_ITEMS = 2
+"""Items beyond the limit that come along with the candidates, since they are chosen by a guess."""
 
 MOST_TIES = 50
 """Hits of one score beyond the limit that are read to order them by time."""
@@ -64,13 +67,14 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ranked:
-    """Both arms' outcome, before whole items are read."""
+    """Both arms' outcome; `whole` are the items that came along with it."""
 
     scored: Sequence[Scored]
     scope: Scope
     words: WordsFound | None
     vectors: Sequence[Sequence[float]]
     degraded: str | None
+    whole: Mapping[int, Best]
 
 
 class Search:
@@ -93,6 +97,7 @@ class Search:
         operators = [read_operators(query) for query in wish.queries]
         texts = [one.text for one in operators]
         embedding = asyncio.ensure_future(self._embed(texts))
+        await asyncio.sleep(0)  # the longest wait is asked for before all else
         try:
             where = _where(caller, wish)
             items = await self._narrowed(wish, where, operators)
@@ -148,18 +153,41 @@ class Search:
             scope, words = await self._by_words(asked)
         texts = {} if words is None else dict(zip(words.items, words.parts, strict=True))
         similarities: dict[int, float] = {}
+        whole: Mapping[int, Best] = {}
         if vectors:
             near = Near(
-                vectors=vectors, scope=scope, items=asked.items, words=words, most=asked.most
+                vectors=vectors,
+                scope=scope,
+                items=asked.items,
+                words=words,
+                most=asked.most,
+                along=self._along(asked.wish),
             )
             with stage("vector"):
-                for item, (similarity, part) in (await self._by_meaning(asked, near)).items():
-                    similarities[item] = similarity
-                    if part is not None:
-                        texts[item] = part
+                both = await self._by_meaning(asked, near)
+            whole = both.whole
+            for item, (similarity, part) in both.scores.items():
+                similarities[item] = similarity
+                if part is not None:
+                    texts[item] = part
         with stage("fuse"):
             scored = fuse(self._strategy if vectors else "text-only", similarities, texts)
-        return _Ranked(scored=scored, scope=scope, words=words, vectors=vectors, degraded=degraded)
+        return _Ranked(
+            scored=scored,
+            scope=scope,
+            words=words,
+            vectors=vectors,
+            degraded=degraded,
+            whole=whole,
+        )
+
+    def _along(self, wish: SearchWish) -> Along:
+        weight = 1.0 if self._strategy == "vector-only" else VECTOR_WEIGHT
+        return Along(
+            items=wish.limit + SPARE_ITEMS,
+            vector_weight=weight,
+            most_characters=wish.most_characters,
+        )
 
     async def _by_words(self, asked: _Asked) -> tuple[Scope, WordsFound]:
         texts = [f"{text} {added_words(text)}" for text in asked.texts]
@@ -174,12 +202,12 @@ class Search:
         if near.items is not None or scope.live_vectors <= ALWAYS_EXACT:
             return await self._store.exactly(near)
         every = asked.where.every and asked.where.allowed is None
-        width = index_width(scope.live_vectors, scope.share, len(near.vectors), near.most)
+        vectors = near.most + near.most // 5
+        width = index_width(scope.live_vectors, scope.share, len(near.vectors), vectors)
         if width is None:
             return await self._store.exactly(near)
-        vectors = near.most + near.most // 2
-        found, brought = await self._store.nearest(near, vectors, width, every_project=every)
-        if brought < min(near.most // 2, scope.live_items):  # many vectors of few items
+        found = await self._store.nearest(near, vectors, width, every_project=every)
+        if found.brought < min(near.most // 2, scope.live_items):  # many vectors of few items
             return await self._store.exactly(near)
         return found
 
@@ -188,12 +216,11 @@ class Search:
         relevant = self._strategy == "vector-only" or _is_relevant(ranked)
         shown = [one for one in ranked.scored if one.score >= wish.min_score] if relevant else []
         top = foremost(shown, wish.limit)[: wish.limit + MOST_TIES]
-        best: Mapping[int, Best] = {}
-        if top:
-            with stage("fetch"):
-                best = await self._store.hits(
-                    [one.item for one in top], ranked.vectors, wish.most_characters
-                )
+        with stage("fetch"):
+            best = {one.item: ranked.whole[one.item] for one in top if one.item in ranked.whole}
+            missing = [one.item for one in top if one.item not in best]
+            if missing:
+                best |= await self._store.hits(missing, ranked.vectors, wish.most_characters)
         known = {number: (one.item.updated_at, one.item.id) for number, one in best.items()}
         words = [word for query in wish.queries for word in words_of(query)]
         hits = tuple(

@@ -212,9 +212,9 @@ def _parts_out(hit: Hit) -> PartsOut:
     return PartsOut(similarity=similarity, text=round(hit.text, 6), fused=round(hit.score, 6))
 
 
-def plain(output: Output) -> dict[str, Any]:
-    """The answer as JSON values; what an item has not (other categories' fields) is left out."""
-    return output.model_dump(by_alias=True, mode="json", exclude_unset=True)
+def to_json(output: Output) -> str:
+    """The answer as JSON; what an item has not (other categories' fields) is left out."""
+    return output.model_dump_json(by_alias=True, exclude_unset=True)
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:

@@ -1,22 +1,16 @@
-"""The MCP server over the tools: lists them, calls them, turns our errors into tool errors."""
+"""The MCP server over the tools: lists them and calls them, by the protocol's own library."""
 
-import logging
 from contextvars import ContextVar
 from importlib import metadata
 
 import orjson
 from mcp import types
 from mcp.server import Server, ServerRequestContext
-from pydantic import ValidationError
 
 from cortex.memory.actions import EVERYBODY, Caller
-from cortex.memory.mcp.outputs import plain, schema_of
-from cortex.memory.mcp.refusals import explain
+from cortex.memory.mcp.calls import Answered, call
+from cortex.memory.mcp.outputs import schema_of
 from cortex.memory.mcp.tools import TOOLS, Actions, Tool
-from cortex.shared.errors import StackError
-from cortex.shared.stages import stage
-
-log = logging.getLogger(__name__)
 
 INSTRUCTIONS = (
     "A long-term memory of projects. Keep what should be known later with AddItem or AddItems, "
@@ -32,6 +26,10 @@ def version() -> str:
     return metadata.version("cortex-stack")
 
 
+SERVER_INFO = {"name": "cortex-memory", "title": "Cortex memory", "version": version()}
+"""How the server introduces itself."""
+
+
 def build(actions: Actions) -> Server[dict[str, object]]:
     """The server, ready to be mounted."""
     listed = types.ListToolsResult(tools=[_as_listed(tool) for tool in TOOLS.values()])
@@ -45,7 +43,7 @@ def build(actions: Actions) -> Server[dict[str, object]]:
     async def call_tool(
         _context: ServerRequestContext[dict[str, object]], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        return await _call(actions, params)
+        return _result(await call(actions, current_caller.get(), params.name, params.arguments))
 
     # Clients ask for both lists without looking at what is offered; an error would alarm them.
     async def list_resources(
@@ -67,12 +65,12 @@ def build(actions: Actions) -> Server[dict[str, object]]:
         return types.ListPromptsResult(prompts=[])
 
     return Server(
-        "cortex-memory",
+        SERVER_INFO["name"],
         # Asked for `x-mcp-header` parameters, which no tool of ours has. Without this the library
         # lists all tools anew at each modern-era call, a fifth of its time.
         get_tool_input_schema=lambda _name: None,
-        version=version(),
-        title="Cortex memory",
+        version=SERVER_INFO["version"],
+        title=SERVER_INFO["title"],
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -99,29 +97,9 @@ def _as_listed(tool: Tool) -> types.Tool:
     )
 
 
-async def _call(actions: Actions, params: types.CallToolRequestParams) -> types.CallToolResult:
-    tool = TOOLS.get(params.name)
-    if tool is None:
-        return _error(f"there is no tool {params.name[:60]!r}; tools/list names them all")
-    try:
-        asked = tool.takes.model_validate(params.arguments or {})
-    except ValidationError as err:
-        return _error(explain(err, tool.takes))
-    try:
-        answer = await tool.answer(actions, current_caller.get(), asked)
-    except StackError as err:
-        retry = " (nothing was changed; the same call may succeed later)" if err.retryable else ""
-        return _error(f"{err.kind}: {err}{retry}")
-    except Exception:
-        log.exception("a tool failed", extra={"tool": tool.name})
-        return _error("InternalError: the server failed at this call; its log says why")
-    with stage("serialise"):
-        structured = plain(answer)
-        text = orjson.dumps(structured).decode()
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=text)], structured_content=structured
-        )
-
-
-def _error(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+def _result(answered: Answered) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=answered.text)],
+        structured_content=None if answered.is_error else orjson.loads(answered.text),
+        is_error=answered.is_error,
+    )

@@ -2,22 +2,25 @@
 
 import asyncio
 import logging
+import re
 import select
 import socket
 import struct
 import sys
 from array import array
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import resources
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import orjson
 import psycopg
 from psycopg import pq
 from psycopg.adapt import Dumper
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, tuple_row
 from psycopg.types import TypeInfo
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from cortex.shared.errors import Conflict, InvalidInput, StackError, Unavailable, Uncertain
@@ -60,21 +63,33 @@ NETWORK = {"keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout":
 """So that a machine that vanished is noticed; for libpq, seconds and milliseconds."""
 
 
+_BLOCK = re.compile(r"^-- (name|part): (\w+)\n(.*?)(?=^-- (?:name|part): |\Z)", re.S | re.M)
+
+
 def _load_queries() -> dict[str, str]:
+    """Every `-- name:` block of `queries.sql`, with each `{part}` in it set in."""
     text = resources.files("cortex.memory.store").joinpath("queries.sql").read_text()
-    queries: dict[str, str] = {}
-    for block in text.split("-- name: ")[1:]:
-        name, _, body = block.partition("\n")
+    found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
+    for kind, name, body in re.findall(
+        r"^-- (name|part): (\w+)\n(.*?)(?=^-- (?:name|part):|\Z)", text, re.S | re.M
+    ):
         # Without comments and indentation: the driver keeps parsed only what is short.
         lines = (line.strip() for line in body.splitlines())
-        queries[name.strip()] = "\n".join(line for line in lines if line[:2] != "--").strip()
+        found[kind][name] = "\n".join(line for line in lines if line[:2] != "--").strip()
+    queries = found["name"]
+    for name, part in found["part"].items():
+        queries = {query: body.replace(f"{{{name}}}", part) for query, body in queries.items()}
     return queries
 
 
 SQL: Mapping[str, str] = _load_queries()
 
-WIDTHS = (100, 150, 200, 300, 450, 650, 1000)
+WIDTH_STEP, MOST_WIDTH = 25, 1_000
 _widths: "WeakKeyDictionary[Connection, int]" = WeakKeyDictionary()
+
+
+_INTEGER, _INTEGERS, _DOUBLE, _DOUBLES = 23, 1007, 701, 1022
+"""Object ids of Postgres' number types and of their arrays, the same in every database."""
 
 
 class Vector:
@@ -89,11 +104,49 @@ class Vector:
         self.data = struct.pack("!HH", len(numbers), 0) + numbers.tobytes()
 
 
-class _VectorDumper(Dumper):
+class Numbers:
+    """Item or project numbers on their way to Postgres, as its binary form of `integer[]`.
+
+    The driver writes a list as text, one by one, which takes longer than a small search.
+    """
+
+    __slots__ = ("data",)
+
+    def __init__(self, values: Collection[int]) -> None:
+        self.data = _array(_INTEGER, "i", values)
+
+
+class Reals:
+    """Numbers with a fraction, as the binary form of `double precision[]`."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, values: Collection[float]) -> None:
+        self.data = _array(_DOUBLE, "d", values)
+
+
+def _array(kind: int, code: str, values: Collection[float]) -> bytes:
+    """Postgres' `array_send`: dimensions, no nulls, type, length, first index; then the cells."""
+    if not values:
+        return struct.pack("!iii", 0, 0, kind)
+    size = struct.calcsize(f"!{code}")
+    cells = (part for value in values for part in (size, value))
+    return struct.pack(f"!iiiii{f'i{code}' * len(values)}", 1, 0, kind, len(values), 1, *cells)
+
+
+class _BinaryDumper(Dumper):
     format = pq.Format.BINARY
 
-    def dump(self, obj: Vector) -> bytes:
+    def dump(self, obj: "Vector | Numbers | Reals") -> bytes:
         return obj.data
+
+
+class _NumbersDumper(_BinaryDumper):
+    oid = _INTEGERS
+
+
+class _RealsDumper(_BinaryDumper):
+    oid = _DOUBLES
 
 
 class Database:
@@ -220,23 +273,42 @@ async def _configure(connection: Connection) -> None:
     info = await TypeInfo.fetch(connection, "vector")
     if info is None:
         raise psycopg.OperationalError("the extension vector is not installed in this database")
-    dumper = type("VectorDumper", (_VectorDumper,), {"oid": info.oid})
+    dumper = type("VectorDumper", (_BinaryDumper,), {"oid": info.oid})
     connection.adapters.register_dumper(Vector, dumper)
+    connection.adapters.register_dumper(Numbers, _NumbersDumper)
+    connection.adapters.register_dumper(Reals, _RealsDumper)
+    set_json_loads(orjson.loads, connection)
     info.register(connection)
 
 
 async def run(connection: Connection, name: str, values: Mapping[str, Any]) -> list[Row]:
     """Run one named query; its rows as dictionaries, none where it returns nothing."""
-    cursor = await connection.execute(SQL[name], values)
-    return await cursor.fetchall() if cursor.description else []
+    columns, rows = await run_plain(connection, name, values)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+async def run_plain(
+    connection: Connection, name: str, values: Mapping[str, Any]
+) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
+    """Run one named query; its columns' names, and its rows as tuples."""
+    async with connection.cursor(binary=True, row_factory=tuple_row) as cursor:
+        await cursor.execute(SQL[name], values)
+        if not (cursor.pgresult and cursor.pgresult.nfields):
+            return (), []
+        if name not in _columns:  # the driver makes a list of them anew at each look
+            _columns[name] = [one.name for one in cursor.description or ()]
+        return _columns[name], await cursor.fetchall()
+
+
+_columns: dict[str, Sequence[str]] = {}
 
 
 async def search_width(connection: Connection, ef_search: int) -> None:
     """Let HNSW searches on this connection keep at least so many candidates.
 
-    Widths are rounded up to a few steps, so that a connection seldom has to be told.
+    Widths are rounded up to steps, so that a connection seldom has to be told.
     """
-    width = next((step for step in WIDTHS if step >= ef_search), WIDTHS[-1])
+    width = min(MOST_WIDTH, -(-ef_search // WIDTH_STEP) * WIDTH_STEP)
     if _widths.get(connection) != width:
         await connection.execute(f"SET hnsw.ef_search = {width}")
         _widths[connection] = width

@@ -325,7 +325,39 @@ WITH scope AS MATERIALIZED (
 )
 SELECT projects, live_items, live_vectors, all_vectors, mean_length FROM scope
 
+-- part: whole_hits
+-- The items of `wanted`, each with the embedding and the query that match best.
+SELECT m.number, m.id, m.project_id, m.project_number, p.slug AS project, m.category, m.title,
+    left(m.content, %(most_characters)s) AS content,
+    length(m.content) AS content_length,
+    m.tags, m.status, m.version, m.created_at, m.updated_at, m.deleted_at,
+    coalesce(to_jsonb(r), to_jsonb(l), to_jsonb(t), to_jsonb(n)) AS fields,
+    b.query, b.position, b.label, b.snippet
+FROM memory_items AS m
+JOIN projects AS p ON p.number = m.project_number
+LEFT JOIN requirement_memory_items AS r ON r.memory_item_id = m.id
+LEFT JOIN location_memory_items AS l ON l.memory_item_id = m.id
+LEFT JOIN todo_memory_items AS t ON t.memory_item_id = m.id
+LEFT JOIN note_memory_items AS n ON n.memory_item_id = m.id
+LEFT JOIN LATERAL (
+    SELECT v.number AS query, e.position, e.label, (
+        SELECT substr(whole.text, e.start_offset + 1, least(e.end_offset - e.start_offset, %(snippet_room)s))
+        FROM memory_item_embeddings AS whole
+        WHERE whole.item_number = e.item_number AND whole.position = e.position AND whole."window" = 0
+    ) AS snippet
+    FROM memory_item_embeddings AS e
+    CROSS JOIN (VALUES
+        (1, %(vector1)s::vector), (2, %(vector2)s::vector),
+        (3, %(vector3)s::vector), (4, %(vector4)s::vector)
+    ) AS v (number, vector)
+    WHERE e.item_number = m.number AND v.vector IS NOT NULL
+    ORDER BY e.embedding <#> v.vector, v.number, e.position, e."window"
+    LIMIT 1
+) AS b ON true
+WHERE m.number = ANY(ARRAY(SELECT number FROM wanted)) AND m.deleted_at IS NULL
+
 -- name: find_exactly
+-- What will most likely be the foremost hits comes along whole, so that it need not be asked for.
 -- Items near by meaning and the text arm's items, both scored on both signals. No ::vector(384):
 -- in a generic plan the length would be checked, and the vector copied, once for each row.
 WITH scored AS MATERIALIZED (
@@ -357,8 +389,18 @@ WITH scored AS MATERIALIZED (
         FROM unnest(%(queries)s::int[], %(weights)s::float8[]) AS a (query, weight) GROUP BY a.query
     ) AS most USING (query)
     GROUP BY s.item_number
+), found AS MATERIALIZED (
+    SELECT item_number, similarity, part FROM near LEFT JOIN rest USING (item_number)
+), wanted AS MATERIALIZED (
+    SELECT item_number AS number
+    FROM found LEFT JOIN unnest(%(text_items)s::int[], %(text_parts)s::float8[]) AS t (item_number, text_part)
+        USING (item_number)
+    ORDER BY %(vector_weight)s * greatest(0, similarity)
+        + (1 - %(vector_weight)s) * coalesce(part, text_part, 0) DESC
+    LIMIT %(foremost)s
 )
-SELECT item_number, similarity, part FROM near LEFT JOIN rest USING (item_number)
+SELECT found.*, NULL::int AS brought, hits.*
+FROM found LEFT JOIN ({whole_hits}) AS hits ON hits.number = found.item_number
 
 -- name: find_nearest
 -- One arm a query vector: only ORDER BY … <#> a constant LIMIT n uses the index.
@@ -405,36 +447,19 @@ WITH arms AS MATERIALIZED (
         FROM unnest(%(queries)s::int[], %(weights)s::float8[]) AS a (query, weight) GROUP BY a.query
     ) AS most USING (query)
     GROUP BY s.item_number
+), found AS MATERIALIZED (
+    SELECT item_number, similarity, part FROM near LEFT JOIN rest USING (item_number)
+), wanted AS MATERIALIZED (
+    SELECT item_number AS number
+    FROM found LEFT JOIN unnest(%(text_items)s::int[], %(text_parts)s::float8[]) AS t (item_number, text_part)
+        USING (item_number)
+    ORDER BY %(vector_weight)s * greatest(0, similarity)
+        + (1 - %(vector_weight)s) * coalesce(part, text_part, 0) DESC
+    LIMIT %(foremost)s
 )
-SELECT item_number, similarity, part, (SELECT count(DISTINCT item_number) FROM arms) AS brought
-FROM near LEFT JOIN rest USING (item_number)
+SELECT found.*, (SELECT count(DISTINCT item_number) FROM arms)::int AS brought, hits.*
+FROM found LEFT JOIN ({whole_hits}) AS hits ON hits.number = found.item_number
 
 -- name: get_hits
-SELECT m.number, m.id, m.project_id, m.project_number, p.slug AS project, m.category, m.title,
-    left(m.content, %(most_characters)s) AS content,
-    length(m.content) AS content_length,
-    m.tags, m.status, m.version, m.created_at, m.updated_at, m.deleted_at,
-    coalesce(to_jsonb(r), to_jsonb(l), to_jsonb(t), to_jsonb(n)) AS fields,
-    b.query, b.position, b.label, b.snippet
-FROM memory_items AS m
-JOIN projects AS p ON p.number = m.project_number
-LEFT JOIN requirement_memory_items AS r ON r.memory_item_id = m.id
-LEFT JOIN location_memory_items AS l ON l.memory_item_id = m.id
-LEFT JOIN todo_memory_items AS t ON t.memory_item_id = m.id
-LEFT JOIN note_memory_items AS n ON n.memory_item_id = m.id
-LEFT JOIN LATERAL (
-    SELECT v.number AS query, e.position, e.label, (
-        SELECT substr(whole.text, e.start_offset + 1, least(e.end_offset - e.start_offset, %(snippet_room)s))
-        FROM memory_item_embeddings AS whole
-        WHERE whole.item_number = e.item_number AND whole.position = e.position AND whole."window" = 0
-    ) AS snippet
-    FROM memory_item_embeddings AS e
-    CROSS JOIN (VALUES
-        (1, %(vector1)s::vector), (2, %(vector2)s::vector),
-        (3, %(vector3)s::vector), (4, %(vector4)s::vector)
-    ) AS v (number, vector)
-    WHERE e.item_number = m.number AND v.vector IS NOT NULL
-    ORDER BY e.embedding <#> v.vector, v.number, e.position, e."window"
-    LIMIT 1
-) AS b ON true
-WHERE m.number = ANY(%(numbers)s) AND m.deleted_at IS NULL
+WITH wanted AS (SELECT unnest(%(numbers)s::int[]) AS number)
+{whole_hits}

@@ -6,7 +6,16 @@ from typing import Any
 from uuid import UUID
 
 from cortex.memory.records import ItemFilter, MemoryItem
-from cortex.memory.store.connection import Database, Row, Vector, run, search_width
+from cortex.memory.store.connection import (
+    Database,
+    Numbers,
+    Reals,
+    Row,
+    Vector,
+    run,
+    run_plain,
+    search_width,
+)
 from cortex.memory.store.items import filter_values, item_of
 from cortex.memory.store.projects import Slugs, listed
 
@@ -64,6 +73,18 @@ class WordsFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Along:
+    """Which items come along whole: so many, those that score best with this vector weight.
+
+    A guess at the hits that spares asking again; the hits themselves are chosen by fusion.
+    """
+
+    items: int
+    vector_weight: float
+    most_characters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
     """What the vector arm is asked: vectors, the text arm's outcome, how many items at most."""
 
@@ -72,10 +93,7 @@ class Near:
     items: Sequence[int] | None
     words: WordsFound | None
     most: int
-
-
-Both = dict[int, tuple[float, float | None]]
-"""By item: best similarity, and the text part where the text arm did not bring the item."""
+    along: Along
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +106,18 @@ class Best:
     position: int | None
     label: str | None
     text: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Both:
+    """Both signals: by item its best similarity, and its text part if the text arm left it out.
+
+    `brought` counts the items an index search brought; `whole` are the items that came along.
+    """
+
+    scores: Mapping[int, tuple[float, float | None]]
+    brought: int
+    whole: Mapping[int, Best]
 
 
 class SearchStore:
@@ -105,7 +135,7 @@ class SearchStore:
         self, projects: Sequence[int], wanted: ItemFilter, required: str, excluded: str
     ) -> list[int]:
         """The numbers of all items a filter and two text conditions leave."""
-        values = {"projects": list(projects), "required": required, "excluded": excluded}
+        values = {"projects": Numbers(projects), "required": required, "excluded": excluded}
         async with self._database.reading() as connection:
             rows = await run(connection, "filtered_items", values | filter_values(wanted))
             return list(rows[0]["numbers"])
@@ -123,7 +153,7 @@ class SearchStore:
         self, projects: Sequence[int], wanted: ItemFilter
     ) -> Mapping[str, Sequence[str]]:
         """Which of a filter's values stand on any item of the projects."""
-        values = {"projects": list(projects)} | filter_values(wanted)
+        values = {"projects": Numbers(projects)} | filter_values(wanted)
         async with self._database.reading() as connection:
             return (await run(connection, "filter_values_seen", values))[0]
 
@@ -141,7 +171,7 @@ class SearchStore:
             "texts": list(texts),
             "words": list(words),
             "language": language,
-            "items": None if items is None else list(items),
+            "items": None if items is None else Numbers(items),
             "most_items": most_items,
             "most_postings": MOST_POSTINGS,
         }
@@ -153,30 +183,29 @@ class SearchStore:
     async def exactly(self, near: Near) -> Both:
         """Both signals of the nearest items and of the text arm's, every vector compared."""
         values = _near_values(near)
-        values |= {"items": None if near.items is None else list(near.items)}
+        values |= {"items": None if near.items is None else Numbers(near.items)}
         values |= {"most_items": near.most}
         async with self._database.reading() as connection:
-            return _both(await run(connection, "find_exactly", values))
+            return _both(*await run_plain(connection, "find_exactly", values))
 
     async def nearest(
         self, near: Near, most_vectors: int, ef_search: int, *, every_project: bool
-    ) -> tuple[Both, int]:
-        """Both signals of near items and of the text arm's, and how many the index brought."""
+    ) -> Both:
+        """Both signals of near items and of the text arm's."""
         values = _near_values(near) | {"every_project": every_project}
         for place in range(MOST_QUERIES):
             asked = place < len(near.vectors)
             values[f"most_vectors{place + 1}"] = most_vectors if asked else 0
         async with self._database.reading() as connection:
             await search_width(connection, ef_search)
-            rows = await run(connection, "find_nearest", values)
-            return _both(rows), rows[0]["brought"] if rows else 0
+            return _both(*await run_plain(connection, "find_nearest", values))
 
     async def hits(
         self, numbers: Sequence[int], vectors: Sequence[Sequence[float]], most_characters: int
     ) -> dict[int, Best]:
         """Whole items by number, content cut to `most_characters`."""
         values = _four(vectors) | {
-            "numbers": list(numbers),
+            "numbers": Numbers(numbers),
             "most_characters": most_characters,
             "snippet_room": SNIPPET_ROOM,
         }
@@ -210,17 +239,31 @@ def _near_values(near: Near) -> dict[str, Any]:
     words = near.words
     again = words if words is not None and words.cut else None
     return _four(near.vectors) | {
-        "projects": list(near.scope.projects),
+        "projects": Numbers(near.scope.projects),
         "mean_length": near.scope.mean_length,
-        "text_items": [] if words is None else list(words.items),
+        "text_items": Numbers([] if words is None else words.items),
+        "text_parts": Reals([] if words is None else words.parts),
+        "vector_weight": near.along.vector_weight,
+        "foremost": near.along.items,
+        "most_characters": near.along.most_characters,
+        "snippet_room": SNIPPET_ROOM,
         "queries": list(again.queries) if again else [],
         "terms": list(again.terms) if again else [],
         "weights": list(again.weights) if again else [],
     }
 
 
-def _both(rows: Sequence[Row]) -> Both:
-    return {row["item_number"]: (row["similarity"], row["part"]) for row in rows}
+def _both(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Both:
+    """Four columns of the candidate, then those of its whole item, null unless it came along."""
+    return Both(
+        scores={row[0]: (row[1], row[2]) for row in rows},
+        brought=rows[0][3] or 0 if rows else 0,
+        whole={
+            row[0]: _best(dict(zip(columns[4:], row[4:], strict=True)))
+            for row in rows
+            if row[4] is not None
+        },
+    )
 
 
 def _four(vectors: Sequence[Sequence[float]]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ CREATE INDEX memory_item_embeddings_project ON memory_item_embeddings (project_n
 CREATE INDEX memory_item_embeddings_item ON memory_item_embeddings (memory_item_id);
 
 CREATE INDEX memory_item_embeddings_nearest ON memory_item_embeddings
-    USING hnsw ((embedding::halfvec(384)) halfvec_ip_ops) WHERE live;
+    USING hnsw ((embedding::halfvec(384)) halfvec_ip_ops) WITH (ef_construction = 128) WHERE live;
 
 CREATE TABLE memory_item_terms (
     term text COLLATE "C" NOT NULL,

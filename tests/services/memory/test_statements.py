@@ -1,0 +1,34 @@
+"""The store's statements, as the driver takes them."""
+
+import asyncio
+
+import pytest
+from cortex.memory.store import Database
+from cortex.memory.store.connection import SQL, Numbers, Reals
+
+# psycopg keeps a statement parsed only up to so many characters; a longer one is parsed anew at
+# each use, which takes longer than many a search.
+KEPT = 4_096
+
+
+@pytest.mark.parametrize("name", SQL)
+def test_a_statement_is_whole_and_short_enough_to_be_kept_parsed(name: str) -> None:
+    assert len(SQL[name]) <= KEPT
+    assert "{" not in SQL[name].replace("'{}'", "")
+    assert "--" not in SQL[name]
+
+
+def test_numbers_arrive_as_they_were(database_url: str) -> None:
+    async def echo(values: object, kind: str) -> object:
+        database = Database(database_url, 1)
+        await database.open()
+        async with database.reading() as connection:
+            row = await (await connection.execute(f"SELECT %s::{kind} AS it", [values])).fetchone()
+        await database.close()
+        assert row is not None
+        return row["it"]
+
+    for whole in ([], [0], [1, -1, 2**31 - 1, -(2**31)]):
+        assert asyncio.run(echo(Numbers(whole), "int[]")) == whole
+    for real in ([], [0.0], [1.5, -1e300, 5e-324]):
+        assert asyncio.run(echo(Reals(real), "float8[]")) == real
