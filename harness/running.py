@@ -16,7 +16,8 @@ from harness.errors import HarnessError, NothingCollected, StackFailed, UsageMis
 from harness.evalsets.collect import Collected, Profile, collect
 from harness.evalsets.records import EvalSet
 from harness.gates_file import GatesFile
-from harness.probes import embedding_cache, load_profiles
+from harness.probes import embedding_cache
+from harness.probes.load import profiles as load_profiles
 from harness.probes.workbench import Workbench
 from harness.results import Case, Record, Result
 from harness.runs import RunFolder, RunRecord, SetRecord, StackRecord, SuiteRecord

@@ -8,7 +8,7 @@ from conftest import Ended, Harness
 
 from harness import results
 from harness.errors import UsageMistake
-from harness.probes import load_profiles
+from harness.probes.load import profiles, searches
 
 
 def find(ended: Ended, name: str, variant: str, part: str = "") -> results.Result:
@@ -91,16 +91,15 @@ def test_searches_are_distinct_within_and_between_profiles(
     finished: tuple[Harness, Ended],
 ) -> None:
     from harness.evalsets import beir
-    from harness.probes import load_queries
     from harness.probes.workbench import Loaded
 
     found = beir.read(finished[0].evals / "relevance" / "kitchen")
     loaded = Loaded(found, None, {"all": "kitchen-all"}, {})
 
-    calls = load_queries.calls(loaded, 40, seed=3, token=None)
+    calls = searches.calls(loaded, 40, seed=3, token=None)
 
     assert len({call.body for call in calls}) == 40
-    assert calls == load_queries.calls(loaded, 40, seed=3, token=None)
+    assert calls == searches.calls(loaded, 40, seed=3, token=None)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +119,13 @@ def test_an_impossible_profile_is_refused_by_file_and_key(
     path.write_text(path.read_text().replace(old, new, 1))
 
     with pytest.raises(UsageMistake, match=r"open\.toml") as refused:
-        load_profiles.read_all(harness.profiles, "quick")
+        profiles.read_all(harness.profiles, "quick")
 
     assert says in str(refused.value)
 
 
 def test_the_committed_profiles_can_be_read() -> None:
-    folder = Path(load_profiles.__file__).parents[2] / "loadtests" / "profiles"
+    folder = Path(profiles.__file__).parents[3] / "loadtests" / "profiles"
 
     for profile in ("quick", "full"):
-        assert {one.name for one in load_profiles.read_all(folder, profile)} >= {"closed", "open"}  # type: ignore[arg-type]
+        assert {one.name for one in profiles.read_all(folder, profile)} >= {"closed", "open"}  # type: ignore[arg-type]

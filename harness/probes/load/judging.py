@@ -1,0 +1,48 @@
+"""Whether a load run kept to its plan: if not, its figures are not the server's."""
+
+from dataclasses import dataclass
+
+from harness.measures.latency import Latencies
+from harness.probes.load.locust import Recorded
+from harness.probes.load.profiles import LoadProfile, Open
+from loadtests.plans import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One profile's run, and the reasons why it does not count (none when it does)."""
+
+    profile: LoadProfile
+    recorded: Recorded
+    planned: int
+    achieved: float
+    throughput: float
+    client_cores: float
+    reasons: list[str]
+
+
+def judged(profile: LoadProfile, plan: Plan, recorded: Recorded) -> Measured:
+    """Did the run keep to its plan?"""
+    size, valid = profile.size, profile.valid
+    rate = recorded.answered / recorded.elapsed_s if recorded.elapsed_s else 0.0
+    if isinstance(size, Open):
+        planned = sum(moment >= size.warm_up_s for moment in plan.moments)
+        span_s = max(plan.moments[-1] - size.warm_up_s, recorded.elapsed_s)
+        achieved = (recorded.answered / span_s) / (planned / (plan.moments[-1] - size.warm_up_s))
+    else:
+        planned, achieved = size.searches, recorded.answered / size.searches
+    cores = sum(recorded.cpu_cores) / len(recorded.cpu_cores) if recorded.cpu_cores else 0.0
+    reasons = []
+    if recorded.answered == 0:
+        reasons.append("no search was answered")
+    if achieved < valid.achieved:
+        reasons.append(f"achieved {achieved:.3f} of what was asked; want {valid.achieved}")
+    if recorded.dropped:
+        reasons.append(f"{recorded.dropped} arrivals dropped: the pool was full")
+    if cores > valid.client_cores:
+        reasons.append(f"the client used {cores:.2f} cores; want at most {valid.client_cores}")
+    if recorded.answered:
+        lag = Latencies(recorded.lag).quantile(0.99).value_ms
+        if lag > valid.lag_p99_ms:
+            reasons.append(f"sent {lag:.0f} ms late at p99; want {valid.lag_p99_ms:.0f} at most")
+    return Measured(profile, recorded, planned, achieved, rate, cores, reasons)

@@ -1,0 +1,110 @@
+"""What a load run leaves: records, tables for people, histograms for the report."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from harness.measures.latency import QUANTILES, Latencies
+from harness.metrics import METRICS
+from harness.probes.load.judging import Measured
+from harness.results import Failure, Record, Result
+from harness.runs import RunFolder, csv_text
+
+
+def records(measured: Measured) -> Iterator[Record]:
+    """Every figure of one profile's run."""
+    name, recorded = measured.profile.name, measured.recorded
+    for message, count in recorded.errors.items():
+        text = f"{count} x {message}"
+        yield Failure(suite="load", name="search", message=text, variant=name)
+    failed = sum(recorded.errors.values())
+    n = recorded.answered
+    yield _result("load.searches", n, name)
+    yield _result("load.errors", failed, name, n=n)
+    yield _result("load.dropped", recorded.dropped, name, n=measured.planned)
+    yield _result("load.achieved", measured.achieved, name, n=measured.planned)
+    yield _result("load.throughput", measured.throughput, name, n=n)
+    yield _result("load.client-cpu", measured.client_cores, name)
+    yield _result("load.invalid", len(measured.reasons), name, note="; ".join(measured.reasons))
+    if not n:
+        return
+    yield _result("load.error-rate", failed / n, name, n=n)
+    for series in ("response", "service", "lag"):
+        yield from _quantiles(series, Latencies(getattr(recorded, series)), name)
+    for stage, encoded in recorded.stages.items():
+        times = Latencies(encoded)
+        yield _result("load.stage.mean", times.mean_ms, name, part=stage, n=times.n)
+        yield _result("load.stage.p95", times.quantile(0.95).value_ms, name, part=stage, n=times.n)
+
+
+def _quantiles(series: str, times: Latencies, name: str) -> Iterator[Record]:
+    """Quantiles with their intervals; one the sample cannot bound says how many it takes."""
+    for label, share in QUANTILES.items():
+        found = times.quantile(share)
+        note = "" if found.enough else f"n too small: {found.n} of {found.needed}"
+        yield _result(
+            f"load.{series}.{label}",
+            found.value_ms,
+            name,
+            n=found.n,
+            low=found.low_ms,
+            high=found.high_ms,
+            note=note,
+        )
+    yield _result(f"load.{series}.max", times.max_ms, name, n=times.n)
+    yield _result(f"load.{series}.mean", times.mean_ms, name, n=times.n)
+
+
+def _result(
+    name: str,
+    value: float,
+    variant: str,
+    part: str = "",
+    n: int | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    note: str = "",
+) -> Result:
+    return Result(
+        suite="load",
+        name=name,
+        value=float(value),
+        unit=METRICS[name].unit,
+        variant=variant,
+        part=part,
+        n=n,
+        low=low,
+        high=high,
+        note=note,
+    )
+
+
+def write_tables(folder: RunFolder, done: Sequence[Measured]) -> None:
+    """Samples and histograms, for the report and for whoever wants to look closer."""
+    header = ["profile", "due_s", "lag_s", "service_s", "response_s", "ok"]
+    rows = ([one.profile.name, *sample] for one in done for sample in one.recorded.samples)
+    folder.write("load/samples.csv", csv_text(header, rows))
+    kept = {
+        one.profile.name: {
+            "model": one.profile.model,
+            "about": one.profile.about,
+            "size": one.profile.size.model_dump(),
+            "valid": one.profile.valid.model_dump(),
+            "reasons": one.reasons,
+            **one.recorded.model_dump(by_alias=True, exclude={"samples"}),
+        }
+        for one in done
+    }
+    folder.write("load/histograms.json", json.dumps(kept, indent=1) + "\n")
+    header = ["profile", "stage", "n", "mean_ms", "p95_ms"]
+    stages = (
+        [
+            one.profile.name,
+            stage,
+            times.n,
+            f"{times.mean_ms:.3f}",
+            f"{times.quantile(0.95).value_ms:.3f}",
+        ]
+        for one in done
+        for stage, times in ((s, Latencies(e)) for s, e in one.recorded.stages.items())
+    )
+    folder.write("load/stages.csv", csv_text(header, stages))
