@@ -1,0 +1,89 @@
+"""The harness itself on trial: a server that stood still for two of twelve seconds.
+
+Stock tools show a p95 of 8 ms for it; independent callers would have seen 1.4 s.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from servers import wait_for
+
+from harness import mcp
+from harness.measures.latency import Latencies
+from harness.measures.schedule import arrivals
+from harness.probes.load import locust
+from loadtests.plans import Call, Plan
+
+HERE = Path(__file__).parent
+PER_SECOND, SECONDS, STALL_AT_S, STALL_S, SERVICE_S = 100, 12.0, 4.0, 2.0, 0.005
+WITHIN = 0.15
+
+
+@contextmanager
+def stalling(folder: Path) -> Iterator[str]:
+    port = folder / "port"
+    command = [sys.executable, str(HERE / "stalling_server.py"), str(port)]
+    server = subprocess.Popen([*command, str(STALL_AT_S), str(STALL_S)])
+    try:
+        wait_for("the server's port", lambda: port.exists() and port.read_text())
+        yield f"http://127.0.0.1:{port.read_text()}/mcp"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def calls(count: int) -> list[Call]:
+    made = (mcp.request("FindItems", {"queries": [f"q {n}"]}, None) for n in range(count))
+    return [Call(headers, body.decode()) for headers, body in made]
+
+
+def truth(moments: list[float], share: float) -> float:
+    """The quantile, in ms, of what callers at these moments wait, by arithmetic."""
+    end = STALL_AT_S + STALL_S
+    first = moments[0]  # the server counts from its first request
+    waits = sorted(
+        SERVICE_S + (end - (at - first) if STALL_AT_S <= at - first < end else 0.0)
+        for at in moments
+    )
+    return 1000 * waits[min(len(waits) - 1, int(share * len(waits)))]
+
+
+@pytest.mark.parametrize("law", ["poisson", "steady"])
+def test_an_open_run_shows_what_independent_callers_waited(tmp_path: Path, law: str) -> None:
+    moments = list(arrivals(PER_SECOND, SECONDS, 7, law))  # type: ignore[arg-type]
+    with stalling(tmp_path) as url:
+        plan = Plan(
+            model="open", url=url, calls=calls(len(moments)), moments=moments, pool=400, limit_s=60
+        )
+        recorded = locust.run(plan, "stall", tmp_path / "locust.log")
+
+    response, service = Latencies(recorded.response), Latencies(recorded.service)
+    assert recorded.dropped == 0
+    assert recorded.errors == {}
+    assert response.n == len(moments)
+    for share in (0.95, 0.99):
+        assert response.quantile(share).value_ms == pytest.approx(truth(moments, share), rel=WITHIN)
+    assert service.quantile(0.5).value_ms < 100
+
+
+def test_a_closed_run_is_blind_to_it_which_is_why_the_report_says_so(tmp_path: Path) -> None:
+    with stalling(tmp_path) as url:
+        plan = Plan(
+            model="closed",
+            url=url,
+            calls=calls(1_000),
+            users=10,
+            think_s=0.095,
+            moments=[],
+            limit_s=60,
+        )
+        recorded = locust.run(plan, "stall", tmp_path / "locust.log")
+
+    response = Latencies(recorded.response)
+    assert response.n == 1_000
+    assert response.max_ms > 1_000  # the ten who waited
+    assert response.quantile(0.95).value_ms < 100  # nobody asked while it stood
