@@ -6,23 +6,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-SCHEMA = "cortex.load-result/1"
+SCHEMA = "cortex.load-result/2"
+
+Shape = Literal["mcp", "embed"]
+"""How an answer is read: a tool's result, or a list of vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One search as it goes over the wire."""
+    """One request as it goes over the wire; `workload` and `shape` say what it is an example of."""
 
+    url: str
     headers: dict[str, str]
     body: str
+    workload: str
+    shape: Shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to send: closed (`users`, `warm_up` searches) or open (`moments`, `warm_up_s`)."""
+    """What to send: closed (`users`, `warm_up` calls) or open (`moments`, `warm_up_s`)."""
 
     model: Literal["closed", "open"]
-    url: str
     calls: list[Call]
     users: int = 1
     warm_up: int = 0

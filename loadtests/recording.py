@@ -16,11 +16,12 @@ KEPT_SAMPLES = 100_000
 
 
 class Recorder:
-    """Records timed searches; `response` counts from when a search was due, not from sending."""
+    """Records timed calls; `response` counts from when a call was due, not from sending."""
 
     def __init__(self) -> None:
         self.response, self.service, self.lag = Latencies(), Latencies(), Latencies()
         self.stages: defaultdict[str, Latencies] = defaultdict(Latencies)
+        self.workloads: defaultdict[str, Latencies] = defaultdict(Latencies)
         self.dropped = self.answered = 0
         self.errors: Counter[str] = Counter()
         self.samples: list[tuple[float, float, float, float, int]] = []
@@ -30,7 +31,7 @@ class Recorder:
         self._process = psutil.Process()
 
     def start(self, moment_s: float) -> None:
-        """The first timed search is due now."""
+        """The first timed call is due now."""
         if self.started_s is None:
             self.started_s = moment_s
             self._process.cpu_percent()
@@ -39,12 +40,16 @@ class Recorder:
         """Count an arrival that was not sent because the pool was full."""
         self.dropped += 1
 
-    def add(self, due_s: float, sent_s: float, answered_s: float, error: str, timing: str) -> None:
-        """Keep one search; times are seconds of one steady clock."""
+    def add(
+        self, workload: str, times_s: tuple[float, float, float], error: str, timing: str
+    ) -> None:
+        """Keep one call: when it was due, sent and answered, in seconds of one steady clock."""
+        due_s, sent_s, answered_s = times_s
         self.answered += 1
         self.ended_s = max(self.ended_s, answered_s)
         response_s, service_s, lag_s = answered_s - due_s, answered_s - sent_s, sent_s - due_s
         self.response.record(response_s)
+        self.workloads[workload].record(response_s)
         self.service.record(service_s)
         self.lag.record(lag_s)
         if error:
@@ -80,6 +85,7 @@ class Recorder:
             "response": self.response.encoded(),
             "service": self.service.encoded(),
             "lag": self.lag.encoded(),
+            "workloads": {name: one.encoded() for name, one in self.workloads.items()},
             "stages": {name: stage.encoded() for name, stage in self.stages.items()},
             "answered": self.answered,
             "dropped": self.dropped,

@@ -8,7 +8,7 @@ projects named after the run, and nothing else is started.
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -82,6 +82,14 @@ class Workbench:
             with self.servers(url, [Variant("loader")]) as (client,):
                 self._loaded[key] = self._fill(client, found, extras, url)
         return self._loaded[key]
+
+    def copied(self, loaded: Loaded) -> Loaded:
+        """The same set in a database that may be written to; on somebody else's stack, itself."""
+        services = self._targets.services
+        if loaded.database_url is None or services.postgres is None:
+            return loaded
+        url = databases.create(services.postgres.url, loaded.found.name, loaded.database_url)
+        return replace(loaded, database_url=url)
 
     @contextlib.contextmanager
     def servers(

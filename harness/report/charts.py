@@ -130,6 +130,51 @@ def _spread(lines: Sequence[Line]) -> tuple[Line, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Knee:
+    """Latency over the rate asked: two lines of quantiles, and the rates that were too much."""
+
+    width: int
+    height: int
+    left: float
+    bottom: float
+    right: float
+    xs: tuple[Tick, ...]
+    ys: tuple[Tick, ...]
+    lines: tuple[Line, ...]
+    too_much: tuple[Point, ...]
+
+
+def knee(
+    steps: Sequence[tuple[float, float, float, bool]], width: int = 760, height: int = 240
+) -> Knee | None:
+    """Steps as (rate asked, p50 ms, p95 ms, held), lowest rate first; None with nothing to draw."""
+    drawn = [step for step in steps if step[1] > 0]
+    if not drawn:
+        return None
+    low = 10 ** math.floor(math.log10(min(step[1] for step in drawn)))
+    high = max(max(step[2] for step in drawn) * 1.15, low * 10)
+    x = Scale(0.0, drawn[-1][0] * 1.05, LEFT_PX, width - RIGHT_PX)
+    y = Scale(low, high, height - BOTTOM_PX, TOP_PX, logarithmic=True)
+    lines = [
+        Line(label, tone, tuple((x.at(step[0]), y.at(max(step[place], low))) for step in drawn))
+        for label, tone, place in (("p50", "s0", 1), ("p95", "s1", 2))
+    ]
+    apart = max(1, round(drawn[-1][0] / 6))
+    rates = range(0, math.ceil(drawn[-1][0]) + 1, apart)
+    return Knee(
+        width,
+        height,
+        LEFT_PX,
+        height - BOTTOM_PX,
+        width - RIGHT_PX,
+        tuple(Tick(x.at(rate), f"{rate}/s") for rate in rates),
+        tuple(Tick(y.at(value), f"{value:g} ms") for value in _decades(low, high)),
+        _spread(lines),
+        tuple((x.at(step[0]), y.at(step[2])) for step in drawn if not step[3]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Bar:
     """One set's bar: the value with its interval, and the marks it is held against."""
 

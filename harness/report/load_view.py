@@ -3,13 +3,27 @@
 import csv
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.measures.latency import QUANTILES, Latencies
-from harness.report.charts import Curves, Scatter, Segment, Series, curves, scatter, stack
+from harness.report.charts import (
+    Curves,
+    Knee,
+    Scatter,
+    Segment,
+    Series,
+    curves,
+    knee,
+    scatter,
+    stack,
+)
 from harness.results import Records, Result
+
+TONES = 8
+"""Colours of lines; with more profiles they come again, and the label tells them apart."""
 
 FACTS = ("searches", "errors", "dropped", "achieved", "throughput", "client-cpu")
 
@@ -21,6 +35,37 @@ class QuantileRow:
     name: str
     response: Result
     service: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A workload of a mix, or a phase of a run: how many calls, and their quantiles in ms."""
+
+    name: str
+    n: int
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class RampStep:
+    """One rate of a ramp, calls a second; `too_much` is empty where it held."""
+
+    asked: float
+    achieved: float
+    p50_ms: float
+    p95_ms: float
+    too_much: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """A ramp's steps, the knee they show, and how far it is from where the ramp began."""
+
+    chart: Knee | None
+    steps: tuple[RampStep, ...]
+    knee: float
+    headroom: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +86,11 @@ class ProfileView:
     mean_ms: float
     over_time: Scatter | None
     errors: tuple[tuple[str, int], ...]
+    workloads: tuple[Part, ...]
+    phases: tuple[Part, ...]
+    recovery_s: float | None
+    drift: float | None
+    ramp: Ramp | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +131,10 @@ def _series(kept: dict[str, Any]) -> list[Series]:
     series = []
     for place, (name, one) in enumerate(kept.items()):
         response = Latencies(one["response"]).curve()
-        series.append(Series(f"{name}: response", f"s{place}", response))
-        if one["model"] == "open":
+        series.append(Series(f"{name}: response", f"s{place % TONES}", response))
+        if one["model"] != "closed":
             service = Latencies(one["service"]).curve()
-            series.append(Series(f"{name}: service", f"s{place}", service, dashed=True))
+            series.append(Series(f"{name}: service", f"s{place % TONES}", service, dashed=True))
     return series
 
 
@@ -123,15 +173,53 @@ def _profile(
         p95_ms={stage: result("stage.p95", stage).value for stage in one["stages"]},
         mean_ms=result("service.mean").value,
         over_time=scatter(samples) if samples else None,
+        workloads=tuple(_parts("workload", name, records)),
+        phases=tuple(_parts("phase", name, records)),
+        recovery_s=_maybe(records.find("load.recovery", "", name)),
+        drift=_maybe(records.find("load.drift", "", name)),
+        ramp=_ramp(name, one["steps"], records),
         errors=tuple(sorted(one["errors"].items(), key=lambda item: (-item[1], item[0]))[:10]),
     )
+
+
+def _parts(kind: str, name: str, records: Records) -> Iterator[Part]:
+    for p50 in records.results:
+        if p50.name == f"load.{kind}.p50" and p50.variant == name:
+            p95 = records.find(f"load.{kind}.p95", "", name, p50.part)
+            yield Part(p50.part, p50.n or 0, p50.value, p95.value if p95 else p50.value)
+
+
+def _maybe(found: Result | None) -> float | None:
+    return None if found is None else found.value
+
+
+def _ramp(name: str, steps: list[dict[str, Any]], records: Records) -> Ramp | None:
+    found, headroom = (records.find(f"load.{one}", "", name) for one in ("knee", "headroom"))
+    if not steps or found is None or headroom is None:
+        return None
+    read = []
+    for one in steps:
+        times = Latencies(one["response"])
+        p50, p95 = (times.quantile(share).value_ms if times.n else 0.0 for share in (0.5, 0.95))
+        read.append(RampStep(one["per_second"], one["achieved"], p50, p95, one["too_much"]))
+    points = [(step.asked, step.p50_ms, step.p95_ms, not step.too_much) for step in read]
+    return Ramp(knee(points), tuple(read), found.value, headroom.value)
 
 
 def _asked(size: dict[str, Any]) -> str:
     warm_up = size.get("warm_up", size.get("warm_up_s"))
     if "users" in size:
-        return f"{size['users']} callers, {size['searches']} searches after {warm_up} to warm up"
+        return f"{size['users']} callers, {size['searches']} calls after {warm_up} to warm up"
+    room = f"{warm_up:g} s of it to warm up, at most {size['pool']} under way"
+    if "factor" in size:
+        return (
+            f"from {size['per_second']:g} calls a second, times {size['factor']:g} a step, "
+            f"{size['seconds']:g} s each, {room}"
+        )
+    if size["phases"]:
+        rates = (f"{p['per_second']:g} a second for {p['seconds']:g} s" for p in size["phases"])
+        return f"{', then '.join(rates)} ({size['law']} arrivals), {room}"
     return (
-        f"{size['per_second']:g} searches a second ({size['law']} arrivals) for "
-        f"{size['seconds']:g} s, {warm_up:g} s of it to warm up, at most {size['pool']} under way"
+        f"{size['per_second']:g} calls a second ({size['law']} arrivals) for "
+        f"{size['seconds']:g} s, {room}"
     )

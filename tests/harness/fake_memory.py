@@ -88,6 +88,11 @@ class Memory:
                 return {"project": self.store.add_project(given["slug"])}
             if tool == "AddItems":
                 return self._add(given)
+            if tool == "AddItem":
+                item = {name: value for name, value in given.items() if name != "project"}
+                return {
+                    "item": self._add({"project": given["project"], "items": [item]})["items"][0]
+                }
             if tool == "FindItems":
                 return self._find(given, stages)
         raise Refused(f"unknown tool {tool}")

@@ -8,7 +8,11 @@ from conftest import Ended, Harness
 
 from harness import results
 from harness.errors import UsageMistake
-from harness.probes.load import profiles, searches
+from harness.evalsets import beir
+from harness.probes.load import profiles
+from harness.probes.load.asked import Asked
+from harness.probes.load.workloads import WORKLOADS
+from harness.probes.workbench import Loaded
 
 
 def find(ended: Ended, name: str, variant: str, part: str = "") -> results.Result:
@@ -87,19 +91,29 @@ def test_a_pool_that_is_full_drops_and_the_run_does_not_count(harness: Harness) 
     assert "This run does not count" in (ended.run / "report.html").read_text()
 
 
-def test_searches_are_distinct_within_and_between_profiles(
-    finished: tuple[Harness, Ended],
+def asked(harness: Harness, **keys: object) -> Asked:
+    found = beir.read(harness.evals / "relevance" / "kitchen")
+    values = {
+        "loaded": Loaded(found, None, {"all": "kitchen-all"}, {}),
+        "memory_url": "http://127.0.0.1:1/mcp",
+        "embedding_url": "http://127.0.0.1:1",
+        "token": None,
+        "scratch_project": "scratch",
+        "seed": 3,
+    }
+    return Asked(**{**values, **keys})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_the_calls_of_a_workload_are_all_different_and_the_same_each_time(
+    finished: tuple[Harness, Ended], workload: str
 ) -> None:
-    from harness.evalsets import beir
-    from harness.probes.workbench import Loaded
-
-    found = beir.read(finished[0].evals / "relevance" / "kitchen")
-    loaded = Loaded(found, None, {"all": "kitchen-all"}, {})
-
-    calls = searches.calls(loaded, 40, seed=3, token=None)
+    calls = WORKLOADS[workload].calls(asked(finished[0]), 40)
 
     assert len({call.body for call in calls}) == 40
-    assert calls == searches.calls(loaded, 40, seed=3, token=None)
+    assert {call.workload for call in calls} == {workload}
+    assert calls == WORKLOADS[workload].calls(asked(finished[0]), 40)
+    assert calls != WORKLOADS[workload].calls(asked(finished[0], seed=4), 40)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +122,14 @@ def test_searches_are_distinct_within_and_between_profiles(
         ("per_second = 20.0", "per_second = -1", "quick.per_second is -1"),
         ("per_second = 20.0", "per_second = 9999", "quick.per_second is 9999"),
         ("pool = 16", "pol = 16", "quick.pol is 16: Extra inputs"),
-        ('model = "open"', 'model = "ajar"', "model is 'ajar'; closed or open"),
+        ('model = "open"', 'model = "ajar"', "model is 'ajar'; one of closed, open, ramp"),
+        ("pool = 16", "mix = { memory-serch = 1.0 }", "no workload 'memory-serch'; there are"),
+        ("pool = 16", "mix = { embedding = 0.0 }", "each workload needs a share above 0"),
+        (
+            "pool = 16",
+            'phases = [{ name = "a", per_second = 1.0, seconds = 1.0 }]',
+            "give per_second and seconds above 0, or phases",
+        ),
         ("seconds = 3.0", "seconds = = 3", "not TOML"),
     ],
 )
@@ -129,3 +150,6 @@ def test_the_committed_profiles_can_be_read() -> None:
 
     for profile in ("quick", "full"):
         assert {one.name for one in profiles.read_all(folder, profile)} >= {"closed", "open"}  # type: ignore[arg-type]
+
+    full = {one.name for one in profiles.read_all(folder, "full")}
+    assert full >= {"ramp", "spike", "soak", "mixed", "writes", "embedding"}

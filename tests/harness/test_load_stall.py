@@ -36,9 +36,9 @@ def stalling(folder: Path) -> Iterator[str]:
         server.wait()
 
 
-def calls(count: int) -> list[Call]:
+def calls(url: str, count: int) -> list[Call]:
     made = (mcp.request("FindItems", {"queries": [f"q {n}"]}, None) for n in range(count))
-    return [Call(headers, body.decode()) for headers, body in made]
+    return [Call(url, headers, body.decode(), "memory-search", "mcp") for headers, body in made]
 
 
 def truth(moments: list[float], share: float) -> float:
@@ -57,7 +57,7 @@ def test_an_open_run_shows_what_independent_callers_waited(tmp_path: Path, law: 
     moments = list(arrivals(PER_SECOND, SECONDS, 7, law))  # type: ignore[arg-type]
     with stalling(tmp_path) as url:
         plan = Plan(
-            model="open", url=url, calls=calls(len(moments)), moments=moments, pool=400, limit_s=60
+            model="open", calls=calls(url, len(moments)), moments=moments, pool=400, limit_s=60
         )
         recorded = locust.run(plan, "stall", tmp_path / "locust.log")
 
@@ -74,8 +74,7 @@ def test_a_closed_run_is_blind_to_it_which_is_why_the_report_says_so(tmp_path: P
     with stalling(tmp_path) as url:
         plan = Plan(
             model="closed",
-            url=url,
-            calls=calls(1_000),
+            calls=calls(url, 1_000),
             users=10,
             think_s=0.095,
             moments=[],

@@ -1,30 +1,33 @@
-"""The load suite: searches a memory server with Locust, in a closed and in an open model.
+"""The load suite: calls a memory server and what it needs with Locust, closed, open or ramping up.
 
 Each profile runs in a process of its own, against a server that is started like the stack's own and
 calls the real embedding service: nothing is cached. A run that did not keep to its plan is invalid:
 it is measured once more, and if it is invalid again it says so and counts for nothing.
 """
 
+import contextlib
+import secrets
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import progress
 from harness.errors import NothingCollected
 from harness.evalsets.records import EvalSet
-from harness.measures.schedule import arrivals
-from harness.probes.load import locust, profiles, searches, writing
+from harness.probes.load import locust, planning, profiles, writing
+from harness.probes.load.asked import Asked
 from harness.probes.load.judging import Measured, judged
-from harness.probes.load.profiles import Closed, LoadProfile
-from harness.probes.workbench import Loaded, Variant
+from harness.probes.load.profiles import Closed, LoadProfile, Open, Ramp
+from harness.probes.load.ramp import climb
+from harness.probes.load.workloads import WORKLOADS
+from harness.probes.workbench import Variant
 from harness.results import Record
-from loadtests.plans import Plan
 
 if TYPE_CHECKING:
     from harness.suites import Context
 
 ATTEMPTS = 2
-START_WITHIN_S = 60.0
-SLOWEST_SEARCH_S = 5.0
 
 
 def measure(context: "Context") -> Iterator[Record]:
@@ -42,14 +45,10 @@ def measure(context: "Context") -> Iterator[Record]:
 
 
 def _run(context: "Context", profile: LoadProfile) -> Measured:
-    loaded = context.bench.load(_chosen(context.sets, profile.size.sets))
+    """One profile, measured again where the run did not keep to its plan."""
     for attempt in range(1, ATTEMPTS + 1):
-        with context.bench.servers(
-            loaded.database_url, [Variant(f"load-{profile.name}", cached=False)]
-        ) as (client,):
-            log = context.folder.path / "logs" / f"locust-{profile.name}.log"
-            plan = _plan(context, profile, loaded, client.url)
-            measured = judged(profile, plan, locust.run(plan, profile.name, log))
+        with _asked(context, profile) as asked:
+            measured = _measured(context, profile, asked)
         if not measured.reasons:
             break
         if attempt < ATTEMPTS:
@@ -57,37 +56,67 @@ def _run(context: "Context", profile: LoadProfile) -> Measured:
     return measured
 
 
+@contextlib.contextmanager
+def _asked(context: "Context", profile: LoadProfile) -> Iterator[Asked]:
+    """A server of the profile's own over the eval set; over a copy of it where calls write."""
+    loaded = context.bench.load(_chosen(context.sets, profile.size.sets))
+    writes = any(WORKLOADS[name].writes for name in profile.size.mix)
+    if writes:
+        loaded = context.bench.copied(loaded)
+    variant = Variant(f"load-{profile.name}", cached=False)
+    with context.bench.servers(loaded.database_url, [variant]) as (client,):
+        scratch = f"load-{profile.name}-{secrets.token_hex(3)}"
+        if writes:
+            client.call("CreateProject", name=scratch, slug=scratch)
+        yield Asked(
+            loaded=loaded,
+            memory_url=client.url,
+            embedding_url=context.targets.services.embedding.url,
+            token=context.targets.services.memory.token,
+            scratch_project=scratch,
+            # Other calls in each profile: what was asked lately is answered from memory.
+            seed=context.seed + sum(profile.name.encode()),
+        )
+
+
+def _measured(context: "Context", profile: LoadProfile, asked: Asked) -> Measured:
+    size = profile.size
+    log = context.folder.path / "logs" / f"locust-{profile.name}.log"
+    if isinstance(size, Ramp):
+        return _climbed(profile, size, asked, log)
+    plan = (
+        planning.closed(asked, size) if isinstance(size, Closed) else planning.opened(asked, size)
+    )
+    return judged(profile, size, plan, locust.run(plan, profile.name, log))
+
+
+def _climbed(profile: LoadProfile, size: Ramp, asked: Asked, log: Path) -> Measured:
+    """The run at the knee, with every step that led there."""
+
+    def measure(rate: float) -> Measured:
+        # Phrases alone: the set's own queries would be asked in every step again.
+        fresh = replace(asked, seed=asked.seed + round(1000 * rate), own_queries=False)
+        step = Open(
+            per_second=rate,
+            seconds=size.seconds,
+            warm_up_s=size.warm_up_s,
+            pool=size.pool,
+            mix=size.mix,
+        )
+        plan = planning.opened(fresh, step)
+        return judged(profile, step, plan, locust.run(plan, f"{profile.name} at {rate:.1f}/s", log))
+
+    found = climb(size, measure)
+    reasons = [] if found.knee else [f"not even {size.per_second:g} a second held"]
+    if not found.reached:
+        reasons.append(f"{found.knee:.1f} a second held still: more steps are needed")
+    return replace(
+        found.best.measured, reasons=[*found.best.measured.reasons, *reasons], climb=found
+    )
+
+
 def _chosen(sets: tuple[EvalSet, ...], wanted: list[str]) -> EvalSet:
     """The first wanted set that is there, else the largest."""
     by_name = {one.name: one for one in sets}
     named = [by_name[name] for name in wanted if name in by_name]
     return named[0] if named else max(sets, key=lambda one: len(one.documents))
-
-
-def _plan(context: "Context", profile: LoadProfile, loaded: Loaded, url: str) -> Plan:
-    size, token = profile.size, context.targets.services.memory.token
-    if isinstance(size, Closed):
-        count = size.warm_up + size.searches
-        calls = searches.calls(loaded, count, context.seed, token)
-        return Plan(
-            model="closed",
-            url=url,
-            calls=calls,
-            users=size.users,
-            warm_up=size.warm_up,
-            think_s=size.think_s,
-            moments=[],
-            limit_s=START_WITHIN_S + count * (SLOWEST_SEARCH_S / size.users + size.think_s),
-        )
-    moments = list(arrivals(size.per_second, size.seconds, context.seed, size.law))
-    # Another seed than the closed profile's, so that no search is asked in both.
-    calls = searches.calls(loaded, len(moments), context.seed + 1, token)
-    return Plan(
-        model="open",
-        url=url,
-        calls=calls,
-        moments=moments,
-        warm_up_s=size.warm_up_s,
-        pool=size.pool,
-        limit_s=START_WITHIN_S + size.seconds + 30 * SLOWEST_SEARCH_S,
-    )

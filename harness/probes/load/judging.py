@@ -1,11 +1,15 @@
 """Whether a load run kept to its plan: if not, its figures are not the server's."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.measures.latency import Latencies
 from harness.probes.load.locust import Recorded
-from harness.probes.load.profiles import LoadProfile, Open
+from harness.probes.load.profiles import Closed, LoadProfile, Open
 from loadtests.plans import Plan
+
+if TYPE_CHECKING:
+    from harness.probes.load.ramp import Climb
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +23,12 @@ class Measured:
     throughput: float
     client_cores: float
     reasons: list[str]
+    climb: "Climb | None" = None
 
 
-def judged(profile: LoadProfile, plan: Plan, recorded: Recorded) -> Measured:
+def judged(profile: LoadProfile, size: Closed | Open, plan: Plan, recorded: Recorded) -> Measured:
     """Did the run keep to its plan?"""
-    size, valid = profile.size, profile.valid
+    valid = profile.valid
     rate = recorded.answered / recorded.elapsed_s if recorded.elapsed_s else 0.0
     if isinstance(size, Open):
         planned = sum(moment >= size.warm_up_s for moment in plan.moments)
@@ -34,7 +39,7 @@ def judged(profile: LoadProfile, plan: Plan, recorded: Recorded) -> Measured:
     cores = sum(recorded.cpu_cores) / len(recorded.cpu_cores) if recorded.cpu_cores else 0.0
     reasons = []
     if recorded.answered == 0:
-        reasons.append("no search was answered")
+        reasons.append("nothing was answered")
     if achieved < valid.achieved:
         reasons.append(f"achieved {achieved:.3f} of what was asked; want {valid.achieved}")
     if recorded.dropped:

@@ -25,6 +25,7 @@ class Recorded(pydantic.BaseModel):
     response: str
     service: str
     lag: str
+    workloads: dict[str, str]
     stages: dict[str, str]
     answered: int
     dropped: int
@@ -36,12 +37,12 @@ class Recorded(pydantic.BaseModel):
 
 def run(plan: Plan, name: str, log: Path) -> Recorded:
     """One headless Locust process; its plan holds a token, so it is nobody else's to read."""
-    users = "ClosedSearches" if plan.model == "closed" else "OpenSearches"
+    users = "ClosedCallers" if plan.model == "closed" else "OpenCallers"
     with tempfile.TemporaryDirectory(prefix="cortex-load-") as scratch:
         plan_file, out = Path(scratch) / "plan.json", Path(scratch) / "record.json"
         plan_file.write_text(json.dumps(asdict(plan)), encoding="utf-8")
         command = [
-            *(sys.executable, "-m", "locust", "-f", str(ROOT / "loadtests" / "search.py")),
+            *(sys.executable, "-m", "locust", "-f", str(ROOT / "loadtests" / "callers.py")),
             *("--headless", "--only-summary", "--users", str(plan.users)),
             *("--spawn-rate", str(plan.users), "--plan", str(plan_file), "--record", str(out)),
             users,
@@ -71,5 +72,5 @@ def _watch(child: processes.Child, name: str, plan: Plan, log: Path) -> None:
                 step(1)
         processes.finish(child, max(1.0, started + plan.limit_s - time.monotonic()), "Locust", log)
         return
-    progress.say(f"  {what}: {len(plan.calls)} searches by {plan.users} callers")
+    progress.say(f"  {what}: {len(plan.calls)} calls by {plan.users} callers")
     processes.finish(child, plan.limit_s, "Locust", log)

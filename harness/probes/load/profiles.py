@@ -9,31 +9,90 @@ import pydantic
 from harness.errors import UsageMistake
 from harness.evalsets.collect import Profile
 from harness.measures.schedule import Law
+from harness.probes.load.workloads import WORKLOADS
 
 
 class _Shape(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
 
-class Closed(_Shape):
-    """Callers who wait: how many, and how many searches they make in all."""
+Mix = dict[str, float]
+"""Workloads by name, each with its share of the calls."""
+
+
+class _Size(_Shape):
+    sets: list[str] = []
+    mix: Mix = {"memory-search": 1.0}
+
+    @pydantic.field_validator("mix")
+    @classmethod
+    def _is_known(cls, mix: Mix) -> Mix:
+        if unknown := sorted(mix.keys() - WORKLOADS.keys()):
+            raise ValueError(f"no workload {unknown[0]!r}; there are {', '.join(WORKLOADS)}")
+        if not mix or min(mix.values()) <= 0:
+            raise ValueError("each workload needs a share above 0")
+        return mix
+
+
+class Closed(_Size):
+    """Callers who wait: how many, and how many calls they make in all."""
 
     users: int = pydantic.Field(ge=1, le=500)
     searches: int = pydantic.Field(ge=1)
     warm_up: int = pydantic.Field(default=0, ge=0)
     think_s: float = pydantic.Field(default=0, ge=0)
-    sets: list[str] = []
 
 
-class Open(_Shape):
-    """Callers who arrive: how often, for how long, and how many may be under way at most."""
+class Phase(_Shape):
+    """A stretch of an open run with a rate of its own."""
 
+    name: str
     per_second: float = pydantic.Field(gt=0, le=2000)
     seconds: float = pydantic.Field(gt=0)
+
+
+class Open(_Size):
+    """Callers who arrive: how often, for how long, and how many may be under way at most.
+
+    Either one rate, or `phases`, one after the other.
+    """
+
+    per_second: float = pydantic.Field(default=0, ge=0, le=2000)
+    seconds: float = pydantic.Field(default=0, ge=0)
+    phases: list[Phase] = []
     warm_up_s: float = pydantic.Field(default=0, ge=0)
     pool: int = pydantic.Field(default=64, ge=1)
     law: Law = "poisson"
-    sets: list[str] = []
+
+    @pydantic.model_validator(mode="after")
+    def _has_a_rate(self) -> "Open":
+        one = self.per_second > 0 and self.seconds > 0
+        if one == bool(self.phases):
+            raise ValueError("give per_second and seconds above 0, or phases")
+        return self
+
+    @property
+    def stretches(self) -> list[Phase]:
+        """The phases, also of a run that has only one."""
+        return self.phases or [Phase(name="all", per_second=self.per_second, seconds=self.seconds)]
+
+
+class Ramp(_Size):
+    """Open runs at ever higher rates, until one is too much; then between the last two.
+
+    A rate is too much where less than `achieved` of it is answered in time, a call is dropped, or
+    more than `error_rate` of the calls fail.
+    """
+
+    per_second: float = pydantic.Field(gt=0, le=2000)
+    factor: float = pydantic.Field(default=1.25, gt=1, le=4)
+    most_steps: int = pydantic.Field(default=20, ge=2, le=60)
+    bisections: int = pydantic.Field(default=3, ge=0, le=8)
+    seconds: float = pydantic.Field(ge=2)
+    warm_up_s: float = pydantic.Field(default=1, ge=0)
+    pool: int = pydantic.Field(default=64, ge=1)
+    achieved: float = pydantic.Field(default=0.98, gt=0, le=1)
+    error_rate: float = pydantic.Field(default=0.01, ge=0, lt=1)
 
 
 class Valid(_Shape):
@@ -44,27 +103,34 @@ class Valid(_Shape):
     lag_p99_ms: float = 100.0
 
 
-class _ClosedFile(_Shape):
+class _File(_Shape):
     schema_: Literal["cortex.load/1"] = pydantic.Field(alias="schema")
+    about: str
+    valid: Valid = Valid()
+
+
+class _ClosedFile(_File):
     model: Literal["closed"]
-    about: str
-    quick: Closed
+    quick: Closed | None = None
     full: Closed
-    valid: Valid = Valid()
 
 
-class _OpenFile(_Shape):
-    schema_: Literal["cortex.load/1"] = pydantic.Field(alias="schema")
+class _OpenFile(_File):
     model: Literal["open"]
-    about: str
-    quick: Open
+    quick: Open | None = None
     full: Open
-    valid: Valid = Valid()
 
 
-_SHAPES: dict[str, type[_ClosedFile] | type[_OpenFile]] = {
+class _RampFile(_File):
+    model: Literal["ramp"]
+    quick: Ramp | None = None
+    full: Ramp
+
+
+_SHAPES: dict[str, type[_ClosedFile] | type[_OpenFile] | type[_RampFile]] = {
     "closed": _ClosedFile,
     "open": _OpenFile,
+    "ramp": _RampFile,
 }
 
 
@@ -73,18 +139,18 @@ class LoadProfile(_Shape):
 
     name: str
     about: str
-    model: Literal["closed", "open"]
-    size: Closed | Open
+    model: Literal["closed", "open", "ramp"]
+    size: Closed | Open | Ramp
     valid: Valid
 
 
 def read_all(folder: Path, profile: Profile) -> list[LoadProfile]:
-    """All profiles of a folder, in order of their names."""
-    found = sorted(folder.glob("*.toml"))
-    return [_read(path, profile) for path in found]
+    """All profiles of a folder that have this size, in order of their names."""
+    found = (_read(path, profile) for path in sorted(folder.glob("*.toml")))
+    return [one for one in found if one is not None]
 
 
-def _read(path: Path, profile: Profile) -> LoadProfile:
+def _read(path: Path, profile: Profile) -> LoadProfile | None:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as err:
@@ -92,7 +158,8 @@ def _read(path: Path, profile: Profile) -> LoadProfile:
     try:
         shape = _SHAPES[str(table.get("model"))]
     except KeyError as err:
-        raise UsageMistake(f"{path}: model is {table.get('model')!r}; closed or open") from err
+        known = ", ".join(_SHAPES)
+        raise UsageMistake(f"{path}: model is {table.get('model')!r}; one of {known}") from err
     try:
         file = shape.model_validate(table)
     except pydantic.ValidationError as err:
@@ -100,6 +167,8 @@ def _read(path: Path, profile: Profile) -> LoadProfile:
         place = ".".join(str(part) for part in first["loc"])
         raise UsageMistake(f"{path}: {place} is {first['input']!r}: {first['msg']}") from err
     size = file.quick if profile == "quick" else file.full
+    if size is None:
+        return None
     return LoadProfile(
         name=path.stem, about=file.about, model=file.model, size=size, valid=file.valid
     )

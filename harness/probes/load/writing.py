@@ -3,9 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 
+from harness.measures import phases
 from harness.measures.latency import QUANTILES, Latencies
 from harness.metrics import METRICS
 from harness.probes.load.judging import Measured
+from harness.probes.load.profiles import Open, Ramp
 from harness.results import Failure, Record, Result
 from harness.runs import RunFolder, csv_text
 
@@ -15,7 +17,7 @@ def records(measured: Measured) -> Iterator[Record]:
     name, recorded = measured.profile.name, measured.recorded
     for message, count in recorded.errors.items():
         text = f"{count} x {message}"
-        yield Failure(suite="load", name="search", message=text, variant=name)
+        yield Failure(suite="load", name="call", message=text, variant=name)
     failed = sum(recorded.errors.values())
     n = recorded.answered
     yield _result("load.searches", n, name)
@@ -30,10 +32,48 @@ def records(measured: Measured) -> Iterator[Record]:
     yield _result("load.error-rate", failed / n, name, n=n)
     for series in ("response", "service", "lag"):
         yield from _quantiles(series, Latencies(getattr(recorded, series)), name)
+    yield from _along(measured)
     for stage, encoded in recorded.stages.items():
         times = Latencies(encoded)
         yield _result("load.stage.mean", times.mean_ms, name, part=stage, n=times.n)
         yield _result("load.stage.p95", times.quantile(0.95).value_ms, name, part=stage, n=times.n)
+
+
+def _along(measured: Measured) -> Iterator[Record]:
+    """How response times moved along the run, and where a ramp ended."""
+    name, size = measured.profile.name, measured.profile.size
+    samples = [(due, response) for due, _, _, response, _ in measured.recorded.samples]
+    if (moved := phases.drift(samples)) is not None:
+        yield _result("load.drift", moved, name, n=len(samples))
+    for workload, encoded in measured.recorded.workloads.items():
+        times = Latencies(encoded)
+        for label in ("p50", "p95"):
+            found = times.quantile(QUANTILES[label]).value_ms
+            yield _result(f"load.workload.{label}", found, name, part=workload, n=times.n)
+    if isinstance(size, Open) and len(size.phases) > 1:
+        yield from _by_phase(name, size, samples)
+    if measured.climb is not None and isinstance(size, Ramp):
+        yield _result("load.knee", measured.climb.knee, name, n=len(measured.climb.steps))
+        yield _result("load.headroom", measured.climb.knee / size.per_second, name)
+
+
+def _by_phase(name: str, size: Open, samples: Sequence[phases.Sample]) -> Iterator[Record]:
+    stretches: list[phases.Stretch] = []
+    start = -size.warm_up_s
+    for phase in size.phases:
+        end = start + phase.seconds
+        stretches.append(phases.Stretch(phase.name, start, end, phase.per_second))
+        start = end
+    for stretch in stretches:
+        times = Latencies()
+        for took_s in stretch.of(samples):
+            times.record(took_s)
+        for label in ("p50", "p95"):
+            if times.n:
+                found = times.quantile(QUANTILES[label]).value_ms
+                yield _result(f"load.phase.{label}", found, name, part=stretch.name, n=times.n)
+    if (seconds := phases.recovery_s(stretches, samples)) is not None:
+        yield _result("load.recovery", seconds, name)
 
 
 def _quantiles(series: str, times: Latencies, name: str) -> Iterator[Record]:
@@ -78,6 +118,22 @@ def _result(
     )
 
 
+def _steps(measured: Measured) -> list[dict[str, object]]:
+    """A ramp's steps, lowest rate first; of other profiles none."""
+    steps = measured.climb.steps if measured.climb is not None else ()
+    return [
+        {
+            "per_second": one.per_second,
+            "achieved": one.measured.throughput,
+            "response": one.measured.recorded.response,
+            "dropped": one.measured.recorded.dropped,
+            "errors": sum(one.measured.recorded.errors.values()),
+            "too_much": one.too_much,
+        }
+        for one in sorted(steps, key=lambda step: step.per_second)
+    ]
+
+
 def write_tables(folder: RunFolder, done: Sequence[Measured]) -> None:
     """Samples and histograms, for the report and for whoever wants to look closer."""
     header = ["profile", "due_s", "lag_s", "service_s", "response_s", "ok"]
@@ -90,6 +146,7 @@ def write_tables(folder: RunFolder, done: Sequence[Measured]) -> None:
             "size": one.profile.size.model_dump(),
             "valid": one.profile.valid.model_dump(),
             "reasons": one.reasons,
+            "steps": _steps(one),
             **one.recorded.model_dump(by_alias=True, exclude={"samples"}),
         }
         for one in done

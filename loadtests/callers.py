@@ -1,11 +1,11 @@
-"""Locust users that search a memory server: `ClosedSearches` and `OpenSearches`.
+"""Locust users that send the calls of a plan: `ClosedCallers` and `OpenCallers`.
 
 Run by the harness (`cortex-harness load`), which writes the plan; by hand:
-`locust -f loadtests/search.py --headless --plan PLAN --record OUT ClosedSearches`.
+`locust -f loadtests/callers.py --headless --plan PLAN --record OUT ClosedCallers`.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from locust.env import Environment
 from locust.exception import StopUser
 
 from harness import mcp
-from loadtests.plans import Call, Plan
+from loadtests.plans import Call, Plan, Shape
 from loadtests.recording import Recorder, now
 
 CPU_EVERY_S = 1.0
@@ -55,8 +55,8 @@ def _prepare(environment: Environment, **_: object) -> None:
     options: Any = environment.parsed_options
     run = Run(Plan.read(options.plan), options.record)
     environment.cortex_run = run
-    OpenSearches.concurrency = run.plan.pool
-    ClosedSearches.wait_time = constant(run.plan.think_s)
+    OpenCallers.concurrency = run.plan.pool
+    ClosedCallers.wait_time = constant(run.plan.think_s)
     environment.stop_timeout = TIMEOUT_S
 
 
@@ -81,11 +81,11 @@ def _leave(environment: Environment, **_: object) -> None:
     run: Run = environment.cortex_run
     run.recorder.sample_cpu()
     run.recorder.write(run.record)
-    # A failed search is in the record; the exit code only says whether there is one.
+    # A failed call is in the record; the exit code only says whether there is one.
     environment.process_exit_code = 0
 
 
-class _Searches(FastHttpUser):
+class _Callers(FastHttpUser):
     abstract = True
     host = "http://127.0.0.1"
     network_timeout = TIMEOUT_S
@@ -97,31 +97,31 @@ class _Searches(FastHttpUser):
         run: Run = self.environment.cortex_run
         return run
 
-    def search(self, call: Call, due_s: float | None, timed: bool) -> None:
-        """Send one search and record it; without `due_s` it is due when it is sent."""
+    def send(self, call: Call, due_s: float | None, timed: bool) -> None:
+        """Send one call and record it; without `due_s` it is due when it is sent."""
         run = self.run_
         sent_s = now()
         due_s = sent_s if due_s is None else due_s
         if timed:
             run.recorder.start(due_s)
         with self.client.post(
-            run.plan.url,
+            call.url,
             data=call.body,
             headers=call.headers,
-            name="FindItems",
+            name=call.workload,
             catch_response=True,
         ) as answer:
             answered_s = now()
-            error = _error(answer)
+            error = _ERRORS[call.shape](answer)
             if error:
                 answer.failure(error)
             timing = (answer.headers or {}).get("server-timing", "")
         if timed:
-            run.recorder.add(due_s, sent_s, answered_s, error, timing)
+            run.recorder.add(call.workload, (due_s, sent_s, answered_s), error, timing)
         run.finish_one()
 
 
-def _error(answer: Any) -> str:
+def _error_of_tool(answer: Any) -> str:
     """Why an answer is not a whole one; a degraded search counts as failed."""
     if answer.status_code == 0:
         return f"no answer: {type(answer.error).__name__}"
@@ -133,27 +133,39 @@ def _error(answer: Any) -> str:
     return f"degraded: {degraded}" if degraded else ""
 
 
-class ClosedSearches(_Searches):
+def _error_of_embedding(answer: Any) -> str:
+    """Why an answer is not a list of vectors; a refusal for overload (429) is a failure too."""
+    if answer.status_code == 0:
+        return f"no answer: {type(answer.error).__name__}"
+    if answer.status_code != 200:
+        return f"HTTP {answer.status_code}: {(answer.content or b'')[:160]!r}"
+    return "" if (answer.content or b"").startswith(b"[[") else "the answer is no list of vectors"
+
+
+_ERRORS: dict[Shape, Callable[[Any], str]] = {"mcp": _error_of_tool, "embed": _error_of_embedding}
+
+
+class ClosedCallers(_Callers):
     """A caller who asks, waits for the answer, and asks again."""
 
     @task
     def ask(self) -> None:
-        """The next search nobody took yet."""
+        """The next call nobody took yet."""
         taken = next(self.run_.waiting, None)
         if taken is None:
             raise StopUser
         number, call = taken
-        self.search(call, due_s=None, timed=number >= self.run_.plan.warm_up)
+        self.send(call, due_s=None, timed=number >= self.run_.plan.warm_up)
 
 
-class OpenSearches(_Searches):
+class OpenCallers(_Callers):
     """The one scheduler of a process: sends at planned moments, and never waits for an answer."""
 
     fixed_count = 1
 
     @task
     def keep_to_the_plan(self) -> None:
-        """Send every search at its moment; with the pool full it is dropped and counted."""
+        """Send every call at its moment; with the pool full it is dropped and counted."""
         run, pool = self.run_, Pool(self.run_.plan.pool)
         start_s = now() + LEAD_S
         for (_, call), moment in zip(run.waiting, run.plan.moments, strict=True):
@@ -164,6 +176,6 @@ class OpenSearches(_Searches):
                     run.recorder.drop()
                 run.finish_one()
             else:
-                pool.spawn(self.search, call, start_s + moment, timed)
+                pool.spawn(self.send, call, start_s + moment, timed)
         pool.join()
         raise StopUser

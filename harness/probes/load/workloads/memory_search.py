@@ -1,4 +1,4 @@
-"""Distinct searches for a load run: an eval set's own queries, then phrases of its documents."""
+"""Distinct searches: an eval set's own queries, then phrases of its documents."""
 
 import random
 from collections.abc import Iterator
@@ -7,17 +7,27 @@ from harness import mcp
 from harness.errors import NothingCollected
 from harness.evalsets.records import Query
 from harness.probes.asking import where
-from harness.probes.workbench import Loaded
+from harness.probes.load.asked import Asked
 from loadtests.plans import Call
 
 PHRASE_WORDS = (4, 9)
 TRIES_A_SEARCH = 20
 
 
-def calls(loaded: Loaded, count: int, seed: int, token: str | None) -> list[Call]:
+def calls(asked: Asked, count: int) -> list[Call]:
     """So many different searches, always the same ones for a seed; none is asked twice."""
+    return [_call(asked, query) for query in _queries(asked, count)]
+
+
+def texts(asked: Asked, count: int) -> list[str]:
+    """The first text of each of so many searches."""
+    return [query.texts[0] for query in _queries(asked, count)]
+
+
+def _queries(asked: Asked, count: int) -> list[Query]:
+    loaded, seed = asked.loaded, asked.seed
     chosen: dict[str, Query] = {}
-    for query in _candidates(loaded, count, random.Random(seed)):
+    for query in _candidates(asked, count, random.Random(seed)):
         chosen.setdefault(query.texts[0], query)
         if len(chosen) == count:
             break
@@ -25,11 +35,13 @@ def calls(loaded: Loaded, count: int, seed: int, token: str | None) -> list[Call
         raise NothingCollected(f"{loaded.found.name} gives {len(chosen)} searches; want {count}")
     queries = list(chosen.values())
     random.Random(seed).shuffle(queries)
-    return [_call(loaded, query, token) for query in queries]
+    return queries
 
 
-def _candidates(loaded: Loaded, count: int, chance: random.Random) -> Iterator[Query]:
-    yield from loaded.found.queries
+def _candidates(asked: Asked, count: int, chance: random.Random) -> Iterator[Query]:
+    loaded = asked.loaded
+    if asked.own_queries:
+        yield from loaded.found.queries
     for _ in range(count * TRIES_A_SEARCH):
         document = chance.choice(loaded.found.documents)
         words = document.text.split()
@@ -40,7 +52,7 @@ def _candidates(loaded: Loaded, count: int, chance: random.Random) -> Iterator[Q
             yield Query(phrase, (phrase,), project=document.project)
 
 
-def _call(loaded: Loaded, query: Query, token: str | None) -> Call:
-    arguments: dict[str, object] = {"queries": list(query.texts), **where(loaded, query)}
-    headers, body = mcp.request("FindItems", arguments, token)
-    return Call(headers, body.decode())
+def _call(asked: Asked, query: Query) -> Call:
+    arguments: dict[str, object] = {"queries": list(query.texts), **where(asked.loaded, query)}
+    headers, body = mcp.request("FindItems", arguments, asked.token)
+    return Call(asked.memory_url, headers, body.decode(), "memory-search", "mcp")

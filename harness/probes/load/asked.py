@@ -1,0 +1,19 @@
+"""What the calls of a load run are made of."""
+
+from dataclasses import dataclass
+
+from harness.probes.workbench import Loaded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An eval set that is loaded, where to send, a project to write to, a seed of their own."""
+
+    loaded: Loaded
+    memory_url: str
+    embedding_url: str
+    token: str | None
+    scratch_project: str
+    seed: int
+    own_queries: bool = True
+    """Whether the set's own queries may be among the searches; they can be asked only once."""
