@@ -119,12 +119,12 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _spread(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """Labels at the lines' ends, moved apart where they would lie on each other."""
+    """Labels at the lines' ends, moved apart where they'd lie on each other; some have none."""
     placed: list[Line] = []
     floor = -math.inf
     for line in sorted(lines, key=lambda one: (one.points[-1][1], one.label)):
-        y = max(line.points[-1][1], floor + LABEL_GAP_PX)
-        floor = y
+        y = max(line.points[-1][1], floor + LABEL_GAP_PX) if line.label else 0.0
+        floor = y if line.label else floor
         placed.append(Line(line.label, line.tone, line.points, line.dashed, round(y, 1)))
     return tuple(placed)
 

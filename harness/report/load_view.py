@@ -131,10 +131,10 @@ def _series(kept: dict[str, Any]) -> list[Series]:
     series = []
     for place, (name, one) in enumerate(kept.items()):
         response = Latencies(one["response"]).curve()
-        series.append(Series(f"{name}: response", f"s{place % TONES}", response))
+        series.append(Series(name, f"s{place % TONES}", response))
         if one["model"] != "closed":
             service = Latencies(one["service"]).curve()
-            series.append(Series(f"{name}: service", f"s{place % TONES}", service, dashed=True))
+            series.append(Series("", f"s{place % TONES}", service, dashed=True))
     return series
 
 

@@ -13,6 +13,7 @@ from cortex.memory.core.windows import Window, cut, guessed_spans
 from cortex.memory.records import Model, VectorRow
 from cortex.memory.store import ProjectStore
 from cortex.shared.errors import Unavailable
+from cortex.shared.stages import stage
 
 log = logging.getLogger(__name__)
 
@@ -108,11 +109,12 @@ class Embedder:
     async def rows(self, texts: Sequence[Text]) -> tuple[Model, list[list[VectorRow]]]:
         """The vectors of each text, window by window; one batched call for all of them."""
         try:
-            model = await self._check_model(settle=True)
-            info = await self._client.info()
-            pieces = await self._windows(texts, info)
-            wanted = [piece.embedded for some in pieces for piece in some]
-            vectors = await self._client.embed(wanted, deadline_s=self._write_s)
+            with stage("embed"):
+                model = await self._check_model(settle=True)
+                info = await self._client.info()
+                pieces = await self._windows(texts, info)
+                wanted = [piece.embedded for some in pieces for piece in some]
+                vectors = await self._client.embed(wanted, deadline_s=self._write_s)
         except Unavailable as err:
             self._failed(err)
             raise

@@ -24,6 +24,7 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from cortex.shared.errors import Conflict, InvalidInput, StackError, Unavailable, Uncertain
+from cortex.shared.stages import stage
 
 log = logging.getLogger(__name__)
 
@@ -197,12 +198,13 @@ class Database:
         """A connection inside one transaction: all of it, or nothing."""
         written = False
         try:
-            async with (
-                self._connection(self._write_within_s) as connection,
-                connection.transaction(),
-            ):
-                yield connection
-                written = True
+            with stage("store"):
+                async with (
+                    self._connection(self._write_within_s) as connection,
+                    connection.transaction(),
+                ):
+                    yield connection
+                    written = True
         except Unavailable as err:
             if not written:
                 raise
