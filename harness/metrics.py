@@ -59,6 +59,7 @@ METRICS: dict[str, Metric] = {
     "load.achieved": Metric("ratio", "higher", "calls finished per second over those asked"),
     "load.throughput": Metric("1/s", "higher", "calls finished per second"),
     "load.client-cpu": Metric("cores", "lower", "mean CPU the load client itself used"),
+    "load.ceiling": Metric("1/s", "higher", "calls a second the load client can make by itself"),
     "load.invalid": Metric("reasons", "lower", "reasons for which the load run counts for nothing"),
     "load.workload.p50": Metric("ms", "lower", "median response time of one workload of a mix"),
     "load.workload.p95": Metric("ms", "lower", "95th percentile of one workload's response time"),

@@ -1,9 +1,11 @@
 """Locust users that send the calls of a plan: `ClosedCallers` and `OpenCallers`.
 
 Run by the harness (`cortex-harness load`), which writes the plan; by hand:
-`locust -f loadtests/callers.py --headless --plan PLAN --record OUT ClosedCallers`.
+`locust -f loadtests/callers.py --headless --plan PLAN --record OUT ClosedCallers`; over several
+machines with Locust's own `--master --expect-workers N` and `--worker`, the plan's `processes` N.
 """
 
+import json
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,60 +17,97 @@ from gevent.pool import Pool
 from locust import FastHttpUser, constant, events, task
 from locust.env import Environment
 from locust.exception import StopUser
+from locust.runners import MasterRunner, Runner, WorkerRunner
 
 from harness import mcp
 from loadtests.plans import Call, Plan, Shape
-from loadtests.recording import Recorder, now
+from loadtests.recording import Recorder, merged, now
 
 CPU_EVERY_S = 1.0
 LEAD_S = 0.3
 """Between the start of the scheduler and the first arrival, so that none is late from the start."""
 TIMEOUT_S = 60.0
+HEARD_WITHIN_S = 30.0
+"""After the plan's limit, so that every process can still say what it found."""
+
+FOUND = "cortex-found"
+"""The message in which a process tells the master what it found."""
 
 
 class Run:
-    """What the users of this process share."""
+    """What the users of this process share, and what its runner has heard from all processes."""
 
     def __init__(self, plan: Plan, record: Path) -> None:
         self.plan = plan
         self.record = record
         self.recorder = Recorder()
-        self.waiting: Iterator[tuple[int, Call]] = plan.numbered()
-        self.left = len(plan.calls)
+        self.waiting: Iterator[tuple[int, float, Call]] = iter(())
+        self.left = 0
         self.done = Event()
+        self.heard: list[dict[str, Any]] = []
+        self.all_heard = Event()
+
+    def take_part(self, index: int) -> None:
+        """Take this process's share of the plan."""
+        share = self.plan.share(index)
+        self.waiting = iter(share)
+        self.left = len(share)
+        if not share:
+            self.done.set()
 
     def finish_one(self) -> None:
-        """Count down; the last one ends the run."""
+        """Count down; the last one ends this process's part."""
         self.left -= 1
         if self.left <= 0:
             self.done.set()
 
+    def hear(self, found: dict[str, Any]) -> None:
+        """Keep what a process found; with the last one the run is over."""
+        self.heard.append(found)
+        if len(self.heard) >= self.plan.processes:
+            self.all_heard.set()
+
 
 @events.init_command_line_parser.add_listener
 def _arguments(parser: ArgumentParser, **_: object) -> None:
-    parser.add_argument("--plan", type=Path, required=True, help="The plan to follow.")
-    parser.add_argument("--record", type=Path, required=True, help="Where to leave the result.")
+    # Text, not paths: Locust sends its options to its workers, and can send plain values only.
+    parser.add_argument("--plan", required=True, help="The plan to follow.")
+    parser.add_argument("--record", required=True, help="Where to leave the result.")
 
 
 @events.init.add_listener
-def _prepare(environment: Environment, **_: object) -> None:
+def _prepare(environment: Environment, runner: Runner, **_: object) -> None:
     options: Any = environment.parsed_options
-    run = Run(Plan.read(options.plan), options.record)
+    run = Run(Plan.read(Path(options.plan)), Path(options.record))
     environment.cortex_run = run
     OpenCallers.concurrency = run.plan.pool
+    OpenCallers.fixed_count = run.plan.processes
     ClosedCallers.wait_time = constant(run.plan.think_s)
     environment.stop_timeout = TIMEOUT_S
+    if not isinstance(runner, WorkerRunner):
+        runner.register_message(FOUND, lambda msg, **_: run.hear(msg.data))
 
 
 @events.test_start.add_listener
-def _watch(environment: Environment, **_: object) -> None:
-    gevent.spawn(_quit_when_done, environment)
-    gevent.spawn(_sample_cpu, environment.cortex_run)
+def _start(environment: Environment, **_: object) -> None:
+    run, runner = environment.cortex_run, environment.runner
+    if not isinstance(runner, MasterRunner):
+        run.take_part(runner.worker_index)
+        gevent.spawn(_sample_cpu, run)
+        gevent.spawn(_report_when_done, run, runner)
+    if not isinstance(runner, WorkerRunner):
+        gevent.spawn(_quit_when_all_is_heard, run, runner)
 
 
-def _quit_when_done(environment: Environment) -> None:
-    environment.cortex_run.done.wait(environment.cortex_run.plan.limit_s)
-    environment.runner.quit()
+def _report_when_done(run: Run, runner: Runner) -> None:
+    run.done.wait(run.plan.limit_s)
+    run.recorder.sample_cpu()
+    runner.send_message(FOUND, run.recorder.found())
+
+
+def _quit_when_all_is_heard(run: Run, runner: Runner) -> None:
+    run.all_heard.wait(run.plan.limit_s + HEARD_WITHIN_S)
+    runner.quit()
 
 
 def _sample_cpu(run: Run) -> None:
@@ -79,8 +118,10 @@ def _sample_cpu(run: Run) -> None:
 @events.quitting.add_listener
 def _leave(environment: Environment, **_: object) -> None:
     run: Run = environment.cortex_run
-    run.recorder.sample_cpu()
-    run.recorder.write(run.record)
+    if not isinstance(environment.runner, WorkerRunner):
+        # One who was told to stop in the middle still leaves what it has.
+        found = merged(run.heard or [run.recorder.found()])
+        run.record.write_text(json.dumps(found), encoding="utf-8")
     # A failed call is in the record; the exit code only says whether there is one.
     environment.process_exit_code = 0
 
@@ -154,7 +195,7 @@ class ClosedCallers(_Callers):
         taken = next(self.run_.waiting, None)
         if taken is None:
             raise StopUser
-        number, call = taken
+        number, _, call = taken
         self.send(call, due_s=None, timed=number >= self.run_.plan.warm_up)
 
 
@@ -168,7 +209,7 @@ class OpenCallers(_Callers):
         """Send every call at its moment; with the pool full it is dropped and counted."""
         run, pool = self.run_, Pool(self.run_.plan.pool)
         start_s = now() + LEAD_S
-        for (_, call), moment in zip(run.waiting, run.plan.moments, strict=True):
+        for _, moment, call in run.waiting:
             gevent.sleep(max(0.0, start_s + moment - now()))
             timed = moment >= run.plan.warm_up_s
             if pool.full():

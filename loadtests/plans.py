@@ -1,7 +1,6 @@
 """The plan a load run follows, and the result it leaves: the two files shared with the harness."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -35,6 +34,7 @@ class Plan:
     moments: list[float]
     warm_up_s: float = 0.0
     pool: int = 64
+    processes: int = 1
     limit_s: float = 600.0
 
     @classmethod
@@ -44,6 +44,11 @@ class Plan:
         calls = [Call(**call) for call in found.pop("calls")]
         return cls(calls=calls, **found)
 
-    def numbered(self) -> Iterator[tuple[int, Call]]:
-        """The calls in order, each once."""
-        return enumerate(self.calls)
+    def share(self, index: int) -> "list[tuple[int, float, Call]]":
+        """One process's part: every so-manieth call, with its number and its moment."""
+        moments = self.moments or [0.0] * len(self.calls)
+        numbered = [
+            (number, moment, call)
+            for number, (moment, call) in enumerate(zip(moments, self.calls, strict=True))
+        ]
+        return numbered[index :: self.processes]

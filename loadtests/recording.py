@@ -1,9 +1,9 @@
 """What one load process learnt: histograms that add up, counts, errors, its own CPU."""
 
-import json
 import time
 from collections import Counter, defaultdict
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import psutil
 
@@ -77,10 +77,10 @@ class Recorder:
         if self.started_s is not None:
             self.cpu_cores.append(self._process.cpu_percent() / 100)
 
-    def write(self, path: Path) -> None:
-        """Leave everything in a file."""
+    def found(self) -> dict[str, Any]:
+        """Everything, as it goes to the master or into a file."""
         elapsed_s = self.ended_s - self.started_s if self.started_s is not None else 0.0
-        found = {
+        return {
             "schema": SCHEMA,
             "response": self.response.encoded(),
             "service": self.service.encoded(),
@@ -94,7 +94,47 @@ class Recorder:
             "cpu_cores": self.cpu_cores,
             "samples": self.samples,
         }
-        path.write_text(json.dumps(found), encoding="utf-8")
+
+
+def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What several processes found as one: histograms and counts add, percentiles never do.
+
+    `cpu_cores` are those of the busiest process, since each can use one core at most.
+    """
+    errors: Counter[str] = Counter()
+    for one in found:
+        errors.update(one["errors"])
+    names = ("workloads", "stages")
+    return {
+        "schema": SCHEMA,
+        **{name: _sum(one[name] for one in found) for name in ("response", "service", "lag")},
+        **{
+            name: {
+                key: _sum(one[name][key] for one in found if key in one[name])
+                for key in sorted({key for one in found for key in one[name]})
+            }
+            for name in names
+        },
+        "answered": sum(one["answered"] for one in found),
+        "dropped": sum(one["dropped"] for one in found),
+        "errors": dict(errors),
+        "elapsed_s": max(one["elapsed_s"] for one in found),
+        "cpu_cores": max(
+            (one["cpu_cores"] for one in found), key=lambda c: sum(c) / max(1, len(c))
+        ),
+        "samples": sorted(tuple(sample) for one in found for sample in one["samples"]),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _sum(encoded: Iterable[str]) -> str:
+    whole = Latencies()
+    for one in encoded:
+        whole.add(Latencies(one))
+    return whole.encoded()
 
 
 def now() -> float:

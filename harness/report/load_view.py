@@ -25,7 +25,7 @@ from harness.results import Records, Result
 TONES = 8
 """Colours of lines; with more profiles they come again, and the label tells them apart."""
 
-FACTS = ("searches", "errors", "dropped", "achieved", "throughput", "client-cpu")
+FACTS = ("searches", "errors", "dropped", "achieved", "throughput", "client-cpu", "ceiling")
 
 
 @dataclass(frozen=True, slots=True)

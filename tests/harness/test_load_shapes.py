@@ -10,10 +10,11 @@ from harness import results
 from harness.measures.latency import Latencies
 from harness.measures.phases import Stretch, drift, recovery_s
 from harness.probes.load import planning
-from harness.probes.load.judging import Measured
+from harness.probes.load.judging import Measured, judged
 from harness.probes.load.locust import Recorded
 from harness.probes.load.profiles import LoadProfile, Open, Phase, Ramp, Valid
 from harness.probes.load.ramp import climb
+from loadtests.plans import Plan
 
 RAMP = Ramp(per_second=10, factor=2, most_steps=10, bisections=3, seconds=5)
 
@@ -21,12 +22,13 @@ RAMP = Ramp(per_second=10, factor=2, most_steps=10, bisections=3, seconds=5)
 def answered(rate: float, capacity: float) -> Measured:
     """What a server that serves `capacity` calls a second makes of a rate."""
     kept = min(1.0, capacity / rate)
-    empty = Latencies().encoded()
+    times = Latencies()
+    times.record(0.01)
     recorded = Recorded(
         schema="cortex.load-result/2",
-        response=empty,
-        service=empty,
-        lag=empty,
+        response=times.encoded(),
+        service=times.encoded(),
+        lag=times.encoded(),
         workloads={},
         stages={},
         answered=round(100 * kept),
@@ -38,7 +40,7 @@ def answered(rate: float, capacity: float) -> Measured:
     )
     size = Open(per_second=rate, seconds=5)
     profile = LoadProfile(name="r", about="", model="open", size=size, valid=Valid())
-    return Measured(profile, recorded, 100, kept, rate * kept, 0.1, [])
+    return Measured(profile, recorded, 100, kept, rate * kept, 0.1, [], ceiling=1e9)
 
 
 def test_a_ramp_ends_between_the_last_rate_that_held_and_the_first_that_did_not() -> None:
@@ -111,6 +113,22 @@ def test_phases_follow_each_other_each_at_its_rate() -> None:
     assert [sum(a <= m < b for m in moments) for a, b in ((0, 2), (2, 3), (3, 5))] == [20, 100, 20]
 
 
+@pytest.mark.parametrize(("ceiling", "counts"), [(399.0, False), (401.0, True)])
+def test_a_rate_above_a_quarter_of_what_the_client_can_do_does_not_count(
+    ceiling: float, counts: bool
+) -> None:
+    one = answered(100, 1e9)
+    size = Open(per_second=100, seconds=1)
+    plan = Plan(model="open", calls=[], moments=[step / 100 for step in range(100)])
+
+    measured = judged(one.profile, size, plan, one.recorded, ceiling)
+
+    said = (
+        f"100 calls a second are more than 0.25 of what the client can do by itself ({ceiling:.0f})"
+    )
+    assert (said in measured.reasons) == (not counts)
+
+
 def profile(harness: Harness, name: str, text: str) -> None:
     (harness.profiles / f"{name}.toml").write_text(f'schema = "cortex.load/1"\n{text}')
 
@@ -139,7 +157,7 @@ def test_a_mixed_run_sends_each_workload_its_share_and_tells_them_apart(harness:
         harness,
         "mixed",
         f'model = "open"\nabout = "all sorts"\n[quick]\n{sizes}[full]\n{sizes}'
-        "[valid]\nlag_p99_ms = 2000.0\n",
+        "[valid]\nclient_share = 1.0\nlag_p99_ms = 2000.0\n",
     )
     only(harness, "mixed")
 
@@ -162,7 +180,7 @@ def test_a_ramp_finds_what_a_server_can_do(harness: Harness) -> None:
         harness,
         "ramp",
         f'model = "ramp"\nabout = "upwards"\n[quick]\n{sizes}[full]\n{sizes}'
-        "[valid]\nlag_p99_ms = 5000.0\nachieved = 0.0\n",
+        "[valid]\nclient_share = 1.0\nlag_p99_ms = 5000.0\nachieved = 0.0\n",
     )
     only(harness, "ramp")
 

@@ -86,3 +86,25 @@ def test_a_closed_run_is_blind_to_it_which_is_why_the_report_says_so(tmp_path: P
     assert response.n == 1_000
     assert response.max_ms > 1_000  # the ten who waited
     assert response.quantile(0.95).value_ms < 100  # nobody asked while it stood
+
+
+def test_workers_share_the_plan_and_their_histograms_add_up(tmp_path: Path) -> None:
+    moments = list(arrivals(60, 5.0, 11))
+    with stalling(tmp_path) as url:
+        plan = Plan(
+            model="open",
+            calls=calls(url, len(moments)),
+            moments=moments,
+            pool=200,
+            processes=3,
+            limit_s=60,
+        )
+        recorded = locust.run(plan, "three workers", tmp_path / "locust.log")
+
+    raw = Latencies()
+    for _, _, _, response_s, _ in recorded.samples:
+        raw.record(response_s)
+    assert recorded.answered == len(moments) == len(recorded.samples)
+    assert Latencies(recorded.response).encoded() == raw.encoded()
+    sent = [due for due, *_ in recorded.samples]
+    assert len(sent) / (max(sent) - min(sent)) == pytest.approx(60, rel=0.15)

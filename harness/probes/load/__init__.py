@@ -17,6 +17,7 @@ from harness.errors import NothingCollected
 from harness.evalsets.records import EvalSet
 from harness.probes.load import locust, planning, profiles, writing
 from harness.probes.load.asked import Asked
+from harness.probes.load.ceiling import Ceilings
 from harness.probes.load.judging import Measured, judged
 from harness.probes.load.profiles import Closed, LoadProfile, Open, Ramp
 from harness.probes.load.ramp import climb
@@ -38,17 +39,18 @@ def measure(context: "Context") -> Iterator[Record]:
     if not context.sets:
         raise NothingCollected("no eval set to search in; put one into evals/relevance")
     done: list[Measured] = []
+    ceilings = Ceilings(context.folder.path / "logs")
     for profile in wanted:
-        done.append(_run(context, profile))
+        done.append(_run(context, profile, ceilings.of(profile.size.processes)))
         yield from writing.records(done[-1])
         writing.write_tables(context.folder, done)
 
 
-def _run(context: "Context", profile: LoadProfile) -> Measured:
+def _run(context: "Context", profile: LoadProfile, ceiling: float) -> Measured:
     """One profile, measured again where the run did not keep to its plan."""
     for attempt in range(1, ATTEMPTS + 1):
         with _asked(context, profile) as asked:
-            measured = _measured(context, profile, asked)
+            measured = _measured(context, profile, asked, ceiling)
         if not measured.reasons:
             break
         if attempt < ATTEMPTS:
@@ -79,18 +81,18 @@ def _asked(context: "Context", profile: LoadProfile) -> Iterator[Asked]:
         )
 
 
-def _measured(context: "Context", profile: LoadProfile, asked: Asked) -> Measured:
+def _measured(context: "Context", profile: LoadProfile, asked: Asked, ceiling: float) -> Measured:
     size = profile.size
     log = context.folder.path / "logs" / f"locust-{profile.name}.log"
     if isinstance(size, Ramp):
-        return _climbed(profile, size, asked, log)
+        return _climbed(profile, size, asked, log, ceiling)
     plan = (
         planning.closed(asked, size) if isinstance(size, Closed) else planning.opened(asked, size)
     )
-    return judged(profile, size, plan, locust.run(plan, profile.name, log))
+    return judged(profile, size, plan, locust.run(plan, profile.name, log), ceiling)
 
 
-def _climbed(profile: LoadProfile, size: Ramp, asked: Asked, log: Path) -> Measured:
+def _climbed(profile: LoadProfile, size: Ramp, asked: Asked, log: Path, ceiling: float) -> Measured:
     """The run at the knee, with every step that led there."""
 
     def measure(rate: float) -> Measured:
@@ -102,9 +104,11 @@ def _climbed(profile: LoadProfile, size: Ramp, asked: Asked, log: Path) -> Measu
             warm_up_s=size.warm_up_s,
             pool=size.pool,
             mix=size.mix,
+            processes=size.processes,
         )
         plan = planning.opened(fresh, step)
-        return judged(profile, step, plan, locust.run(plan, f"{profile.name} at {rate:.1f}/s", log))
+        recorded = locust.run(plan, f"{profile.name} at {rate:.1f}/s", log)
+        return judged(profile, step, plan, recorded, ceiling)
 
     found = climb(size, measure)
     reasons = [] if found.knee else [f"not even {size.per_second:g} a second held"]

@@ -23,11 +23,14 @@ class Measured:
     throughput: float
     client_cores: float
     reasons: list[str]
+    ceiling: float
     climb: "Climb | None" = None
 
 
-def judged(profile: LoadProfile, size: Closed | Open, plan: Plan, recorded: Recorded) -> Measured:
-    """Did the run keep to its plan?"""
+def judged(
+    profile: LoadProfile, size: Closed | Open, plan: Plan, recorded: Recorded, ceiling: float
+) -> Measured:
+    """Did the run keep to its plan? `ceiling`: calls a second the client can make by itself."""
     valid = profile.valid
     rate = recorded.answered / recorded.elapsed_s if recorded.elapsed_s else 0.0
     if isinstance(size, Open):
@@ -46,8 +49,14 @@ def judged(profile: LoadProfile, size: Closed | Open, plan: Plan, recorded: Reco
         reasons.append(f"{recorded.dropped} arrivals dropped: the pool was full")
     if cores > valid.client_cores:
         reasons.append(f"the client used {cores:.2f} cores; want at most {valid.client_cores}")
+    asked = max(one.per_second for one in size.stretches) if isinstance(size, Open) else rate
+    if asked > valid.client_share * ceiling:
+        reasons.append(
+            f"{asked:.0f} calls a second are more than {valid.client_share:g} of what the client "
+            f"can do by itself ({ceiling:.0f})"
+        )
     if recorded.answered:
         lag = Latencies(recorded.lag).quantile(0.99).value_ms
         if lag > valid.lag_p99_ms:
             reasons.append(f"sent {lag:.0f} ms late at p99; want {valid.lag_p99_ms:.0f} at most")
-    return Measured(profile, recorded, planned, achieved, rate, cores, reasons)
+    return Measured(profile, recorded, planned, achieved, rate, cores, reasons, ceiling)

@@ -13,6 +13,7 @@ import pydantic
 from harness import processes, progress
 from harness.environment import ROOT
 from harness.errors import HarnessError
+from harness.servers import free_port
 from loadtests.plans import Plan
 
 
@@ -43,8 +44,9 @@ def run(plan: Plan, name: str, log: Path) -> Recorded:
         plan_file.write_text(json.dumps(asdict(plan)), encoding="utf-8")
         command = [
             *(sys.executable, "-m", "locust", "-f", str(ROOT / "loadtests" / "callers.py")),
-            *("--headless", "--only-summary", "--users", str(plan.users)),
+            *("--headless", "--only-summary", "--users", str(max(plan.users, plan.processes))),
             *("--spawn-rate", str(plan.users), "--plan", str(plan_file), "--record", str(out)),
+            *(_together(plan.processes) if plan.processes > 1 else ()),
             users,
         ]
         environment = processes.inherited("LOCUST_", {"PYTHONPATH": _python_path()})
@@ -53,6 +55,15 @@ def run(plan: Plan, name: str, log: Path) -> Recorded:
         if not out.exists():
             raise HarnessError(f"Locust left no record{processes.tail(log)}")
         return Recorded.model_validate_json(out.read_bytes())
+
+
+def _together(processes_: int) -> list[str]:
+    """Arguments for a master and so many workers of this machine, on a port of their own."""
+    port = str(free_port())
+    return [
+        *("--processes", str(processes_), "--master-bind-host", "127.0.0.1"),
+        *("--master-bind-port", port, "--master-host", "127.0.0.1", "--master-port", port),
+    ]
 
 
 def _python_path() -> str:

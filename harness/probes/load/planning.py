@@ -22,6 +22,7 @@ def closed(asked: Asked, size: Closed) -> Plan:
         users=size.users,
         warm_up=size.warm_up,
         think_s=size.think_s,
+        processes=min(size.processes, size.users),
         moments=[],
         limit_s=START_WITHIN_S + count * (SLOWEST_CALL_S / size.users + size.think_s),
     )
@@ -36,6 +37,7 @@ def opened(asked: Asked, size: Open) -> Plan:
         moments=moments,
         warm_up_s=size.warm_up_s,
         pool=size.pool,
+        processes=size.processes,
         limit_s=START_WITHIN_S + moments[-1] + 30 * SLOWEST_CALL_S,
     )
 

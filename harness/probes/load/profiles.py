@@ -23,6 +23,7 @@ Mix = dict[str, float]
 class _Size(_Shape):
     sets: list[str] = []
     mix: Mix = {"memory-search": 1.0}
+    processes: int = pydantic.Field(default=1, ge=1, le=64)
 
     @pydantic.field_validator("mix")
     @classmethod
@@ -99,6 +100,7 @@ class Valid(_Shape):
     """What a run must keep to in order to count."""
 
     client_cores: float = 0.8
+    client_share: float = pydantic.Field(default=0.25, gt=0, le=1)
     achieved: float = 0.98
     lag_p99_ms: float = 100.0
 

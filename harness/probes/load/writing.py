@@ -26,6 +26,7 @@ def records(measured: Measured) -> Iterator[Record]:
     yield _result("load.achieved", measured.achieved, name, n=measured.planned)
     yield _result("load.throughput", measured.throughput, name, n=n)
     yield _result("load.client-cpu", measured.client_cores, name)
+    yield _result("load.ceiling", measured.ceiling, name)
     yield _result("load.invalid", len(measured.reasons), name, note="; ".join(measured.reasons))
     if not n:
         return
