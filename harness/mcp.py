@@ -1,5 +1,6 @@
 """A small MCP client over plain HTTP: calls one tool, gives its content and stage times."""
 
+import contextlib
 import json
 import time
 from dataclasses import dataclass
@@ -65,6 +66,8 @@ def content_of(status: int, body: bytes) -> dict[str, Any]:
     if "error" in answer:
         raise BadAnswer(f"HTTP {status}, protocol error: {json.dumps(answer['error'])[:400]}")
     result = answer.get("result", {})
+    if not isinstance(result, dict):
+        raise BadAnswer(f"HTTP {status}: the result is no object: {body[:200]!r}")
     if result.get("isError"):
         texts = [part.get("text", "") for part in result.get("content", [])]
         raise ToolRefused(" ".join(texts) or "the tool gave no reason")
@@ -75,14 +78,15 @@ def content_of(status: int, body: bytes) -> dict[str, Any]:
 
 
 def stages_of(header: str) -> dict[str, float]:
-    """The stages of a `Server-Timing` header in ms; parts without a duration are left out."""
+    """The stages of a `Server-Timing` header in ms; what has no number as duration is left out."""
     stages: dict[str, float] = {}
     for part in header.split(","):
         name, *parameters = (word.strip() for word in part.split(";"))
         for parameter in parameters:
             key, _, value = parameter.partition("=")
             if key == "dur" and name:
-                stages[name] = float(value.strip('"'))
+                with contextlib.suppress(ValueError):
+                    stages[name] = float(value.strip('"'))
     return stages
 
 

@@ -27,6 +27,7 @@ CPU_EVERY_S = 1.0
 LEAD_S = 0.3
 """Between the start of the scheduler and the first arrival, so that none is late from the start."""
 TIMEOUT_S = 60.0
+LOOK_EVERY_S = 1.0
 HEARD_WITHIN_S = 30.0
 """After the plan's limit, so that every process can still say what it found."""
 
@@ -43,6 +44,8 @@ class Run:
         self.recorder = Recorder()
         self.waiting: Iterator[tuple[int, float, Call]] = iter(())
         self.left = 0
+        self.pool = plan.pool
+        self.scheduled = False
         self.done = Event()
         self.heard: list[dict[str, Any]] = []
         self.all_heard = Event()
@@ -80,10 +83,13 @@ def _prepare(environment: Environment, runner: Runner, **_: object) -> None:
     options: Any = environment.parsed_options
     run = Run(Plan.read(Path(options.plan)), Path(options.record))
     environment.cortex_run = run
-    OpenCallers.concurrency = run.plan.pool
+    run.pool = -(-run.plan.pool // run.plan.processes)
+    OpenCallers.concurrency = run.pool
     OpenCallers.fixed_count = run.plan.processes
     ClosedCallers.wait_time = constant(run.plan.think_s)
     environment.stop_timeout = TIMEOUT_S
+    # All callers at once: one process after the other would be another rate than the plan's.
+    options.num_users = options.spawn_rate = max(run.plan.users, run.plan.processes)
     if not isinstance(runner, WorkerRunner):
         runner.register_message(FOUND, lambda msg, **_: run.hear(msg.data))
 
@@ -106,7 +112,12 @@ def _report_when_done(run: Run, runner: Runner) -> None:
 
 
 def _quit_when_all_is_heard(run: Run, runner: Runner) -> None:
-    run.all_heard.wait(run.plan.limit_s + HEARD_WITHIN_S)
+    """End with the last process that can still say something."""
+    deadline = now() + run.plan.limit_s + HEARD_WITHIN_S
+    while now() < deadline and not run.all_heard.wait(LOOK_EVERY_S):
+        if isinstance(runner, MasterRunner) and runner.worker_count < run.plan.processes:
+            gevent.sleep(LOOK_EVERY_S)  # one that said its last word just before it went
+            break
     runner.quit()
 
 
@@ -119,8 +130,9 @@ def _sample_cpu(run: Run) -> None:
 def _leave(environment: Environment, **_: object) -> None:
     run: Run = environment.cortex_run
     if not isinstance(environment.runner, WorkerRunner):
-        # One who was told to stop in the middle still leaves what it has.
+        # A process alone that was told to stop in the middle still leaves what it has.
         found = merged(run.heard or [run.recorder.found()])
+        found["lost"] = run.plan.processes - max(1, len(run.heard))
         run.record.write_text(json.dumps(found), encoding="utf-8")
     # A failed call is in the record; the exit code only says whether there is one.
     environment.process_exit_code = 0
@@ -145,6 +157,18 @@ class _Callers(FastHttpUser):
         due_s = sent_s if due_s is None else due_s
         if timed:
             run.recorder.start(due_s)
+        try:
+            try:
+                answered_s, error, timing = self._answered(call)
+            except Exception as err:  # noqa: BLE001 - whatever an answer does to us is its failure
+                answered_s, error, timing = now(), f"{type(err).__name__}: {err}"[:200], ""
+            if timed:
+                run.recorder.add(call.workload, (due_s, sent_s, answered_s), error, timing)
+        finally:
+            run.finish_one()
+
+    def _answered(self, call: Call) -> tuple[float, str, str]:
+        """When the answer was there, what is wrong with it, if anything, its `Server-Timing`."""
         with self.client.post(
             call.url,
             data=call.body,
@@ -156,10 +180,7 @@ class _Callers(FastHttpUser):
             error = _ERRORS[call.shape](answer)
             if error:
                 answer.failure(error)
-            timing = (answer.headers or {}).get("server-timing", "")
-        if timed:
-            run.recorder.add(call.workload, (due_s, sent_s, answered_s), error, timing)
-        run.finish_one()
+            return answered_s, error, (answer.headers or {}).get("server-timing", "")
 
 
 def _error_of_tool(answer: Any) -> str:
@@ -207,8 +228,12 @@ class OpenCallers(_Callers):
     @task
     def keep_to_the_plan(self) -> None:
         """Send every call at its moment; with the pool full it is dropped and counted."""
-        run, pool = self.run_, Pool(self.run_.plan.pool)
+        run, pool = self.run_, Pool(self.run_.pool)
+        if run.scheduled:  # Locust puts a lost process's caller here; its part is lost all the same
+            raise StopUser
+        run.scheduled = True
         start_s = now() + LEAD_S
+        run.recorder.start(start_s + run.plan.warm_up_s)
         for _, moment, call in run.waiting:
             gevent.sleep(max(0.0, start_s + moment - now()))
             timed = moment >= run.plan.warm_up_s

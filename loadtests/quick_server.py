@@ -1,7 +1,7 @@
 """A server that does nothing but answer, to see how fast a load client is by itself.
 
-`python loadtests/quick_server.py PORT_FILE`: any request is answered at once with an empty search
-result of a usual size, by the barest protocol there is, so that the client is what is measured.
+`python loadtests/quick_server.py PORT_FILE`: any request is answered at once with a search result
+of a usual size and its stages, by the barest protocol there is: the client is what is measured.
 """
 
 import asyncio
@@ -9,13 +9,25 @@ import json
 import sys
 from pathlib import Path
 
-SNIPPET = "words " * 40
-HITS = [{"item": {"id": str(number)}, "snippet": SNIPPET} for number in range(10)]
+TEXT = "words " * 140
+HITS = [
+    {"item": {"id": str(number), "content": TEXT}, "snippet": TEXT[:240]} for number in range(10)
+]
+CONTENT = {"hits": HITS}
+STAGES = b"text;dur=1.9, embed;dur=8.1, vector;dur=2.7, fuse;dur=0.1, fetch;dur=0.1, total;dur=13.2"
 ANSWER = json.dumps(
-    {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": {"hits": HITS}}}
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {
+            "content": [{"type": "text", "text": json.dumps(CONTENT)}],
+            "structuredContent": CONTENT,
+        },
+    }
 ).encode()
 RESPONSE = (
-    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(ANSWER)
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nserver-timing: %s\r\n"
+    b"content-length: %d\r\n\r\n" % (STAGES, len(ANSWER))
 ) + ANSWER
 
 

@@ -126,10 +126,6 @@ def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
 def _sum(encoded: Iterable[str]) -> str:
     whole = Latencies()
     for one in encoded:

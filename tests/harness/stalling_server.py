@@ -1,7 +1,8 @@
 """A server whose truth is known: answers any tool call in 5 ms, and stands still once.
 
-`python stalling_server.py PORT_FILE STALL_AT_S STALL_S`: counted from its first request that is no
-warm-up, every request waits until the stall is over, as behind a collector that stops the world.
+`python stalling_server.py PORT_FILE STALL_AT_S STALL_S`: counted from its first request, every
+request waits until the stall is over, as behind a collector that stops the world. When each request
+came stands in PORT_FILE.arrivals, in seconds.
 """
 
 import asyncio
@@ -17,7 +18,8 @@ ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredConten
 class Stalling:
     """The one answer, late by the stall."""
 
-    def __init__(self, stall_at_s: float, stall_s: float) -> None:
+    def __init__(self, stall_at_s: float, stall_s: float, arrivals: Path) -> None:
+        self._arrivals = arrivals.open("a", buffering=1)
         self._stall_at_s = stall_at_s
         self._stall_s = stall_s
         self._started: float | None = None
@@ -44,6 +46,7 @@ class Stalling:
 
     async def _wait(self) -> None:
         now = time.monotonic()
+        self._arrivals.write(f"{now}\n")
         if self._started is None:
             self._started = now
         since = now - self._started
@@ -58,7 +61,7 @@ def _tell(port_file: Path, port: int) -> None:
 
 async def main(port_file: Path, stall_at_s: float, stall_s: float) -> None:
     """Serve until killed; the port stands in a file."""
-    stalling = Stalling(stall_at_s, stall_s)
+    stalling = Stalling(stall_at_s, stall_s, port_file.with_suffix(".arrivals"))
     server = await asyncio.start_server(stalling.serve, "127.0.0.1", 0, backlog=1024)
     _tell(port_file, server.sockets[0].getsockname()[1])
     await server.serve_forever()

@@ -1,6 +1,7 @@
 """The load suite: what it counts, when a run is invalid, what a profile may ask for."""
 
 import csv
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,8 @@ def test_the_calls_of_a_workload_are_all_different_and_the_same_each_time(
             'phases = [{ name = "a", per_second = 1.0, seconds = 1.0 }]',
             "give per_second and seconds above 0, or phases",
         ),
+        ("warm_up_s = 0.5", "warm_up_s = 3.0", "warm_up_s leaves nothing to measure"),
+        ("seconds = 3.0", "seconds = 0.01\nprocesses = 0", "quick.processes is 0"),
         ("seconds = 3.0", "seconds = = 3", "not TOML"),
     ],
 )
@@ -153,3 +156,16 @@ def test_the_committed_profiles_can_be_read() -> None:
 
     full = {one.name for one in profiles.read_all(folder, "full")}
     assert full >= {"ramp", "spike", "soak", "mixed", "writes", "embedding"}
+
+
+def test_every_committed_profile_must_keep_to_its_plan_for_a_pass() -> None:
+    root = Path(profiles.__file__).parents[3]
+    gates = tomllib.loads((root / "evals" / "gates.toml").read_text())["gate"]
+    judged = {
+        name
+        for gate in gates
+        if gate["metric"] == "load.invalid"
+        for name in ([gate["variant"]] if isinstance(gate["variant"], str) else gate["variant"])
+    }
+
+    assert judged == {path.stem for path in (root / "loadtests" / "profiles").glob("*.toml")}

@@ -40,7 +40,7 @@ def answered(rate: float, capacity: float) -> Measured:
     )
     size = Open(per_second=rate, seconds=5)
     profile = LoadProfile(name="r", about="", model="open", size=size, valid=Valid())
-    return Measured(profile, recorded, 100, kept, rate * kept, 0.1, [], ceiling=1e9)
+    return Measured(profile, recorded, 100, kept, rate * kept, 0.1, [], [], ceiling=1e9)
 
 
 def test_a_ramp_ends_between_the_last_rate_that_held_and_the_first_that_did_not() -> None:

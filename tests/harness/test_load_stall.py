@@ -106,5 +106,8 @@ def test_workers_share_the_plan_and_their_histograms_add_up(tmp_path: Path) -> N
         raw.record(response_s)
     assert recorded.answered == len(moments) == len(recorded.samples)
     assert Latencies(recorded.response).encoded() == raw.encoded()
-    sent = [due for due, *_ in recorded.samples]
-    assert len(sent) / (max(sent) - min(sent)) == pytest.approx(60, rel=0.15)
+    assert recorded.lost == 0
+    came = sorted(float(line) for line in (tmp_path / "port.arrivals").read_text().splitlines())
+    shift = came[0] - moments[0]
+    late = max(abs(at - shift - due) for at, due in zip(came, moments, strict=True))
+    assert late < 0.7  # processes started one after the other would be seconds apart

@@ -6,14 +6,17 @@ it is measured once more, and if it is invalid again it says so and counts for n
 """
 
 import contextlib
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness import progress
-from harness.errors import NothingCollected
+import httpx
+
+from harness import mcp, progress
+from harness.errors import NothingCollected, StackFailed
 from harness.evalsets.records import EvalSet
 from harness.probes.load import locust, planning, profiles, writing
 from harness.probes.load.asked import Asked
@@ -49,7 +52,7 @@ def measure(context: "Context") -> Iterator[Record]:
 def _run(context: "Context", profile: LoadProfile, ceiling: float) -> Measured:
     """One profile, measured again where the run did not keep to its plan."""
     for attempt in range(1, ATTEMPTS + 1):
-        with _asked(context, profile) as asked:
+        with _asked(context, profile, attempt) as asked:
             measured = _measured(context, profile, asked, ceiling)
         if not measured.reasons:
             break
@@ -59,7 +62,7 @@ def _run(context: "Context", profile: LoadProfile, ceiling: float) -> Measured:
 
 
 @contextlib.contextmanager
-def _asked(context: "Context", profile: LoadProfile) -> Iterator[Asked]:
+def _asked(context: "Context", profile: LoadProfile, attempt: int) -> Iterator[Asked]:
     """A server of the profile's own over the eval set; over a copy of it where calls write."""
     loaded = context.bench.load(_chosen(context.sets, profile.size.sets))
     writes = any(WORKLOADS[name].writes for name in profile.size.mix)
@@ -67,18 +70,27 @@ def _asked(context: "Context", profile: LoadProfile) -> Iterator[Asked]:
         loaded = context.bench.copied(loaded)
     variant = Variant(f"load-{profile.name}", cached=False)
     with context.bench.servers(loaded.database_url, [variant]) as (client,):
-        scratch = f"load-{profile.name}-{secrets.token_hex(3)}"
+        name = re.sub(r"[^a-z0-9]+", "-", profile.name.lower()).strip("-")
+        scratch = f"load-{name[:60]}-{secrets.token_hex(3)}"
         if writes:
-            client.call("CreateProject", name=scratch, slug=scratch)
+            _make_project(client, scratch)
         yield Asked(
             loaded=loaded,
             memory_url=client.url,
             embedding_url=context.targets.services.embedding.url,
             token=context.targets.services.memory.token,
             scratch_project=scratch,
-            # Other calls in each profile: what was asked lately is answered from memory.
-            seed=context.seed + sum(profile.name.encode()),
+            # Other calls each time: what a server was asked lately it answers from memory.
+            seed=context.seed + 1_000_000 * attempt + sum(profile.name.encode()),
+            own_queries=context.owned,
         )
+
+
+def _make_project(client: mcp.Client, slug: str) -> None:
+    try:
+        client.call("CreateProject", name=slug, slug=slug)
+    except (mcp.ToolRefused, mcp.BadAnswer, httpx.HTTPError) as err:
+        raise StackFailed(f"no project to write to: {type(err).__name__}: {err}") from err
 
 
 def _measured(context: "Context", profile: LoadProfile, asked: Asked, ceiling: float) -> Measured:
@@ -114,6 +126,8 @@ def _climbed(profile: LoadProfile, size: Ramp, asked: Asked, log: Path, ceiling:
     reasons = [] if found.knee else [f"not even {size.per_second:g} a second held"]
     if not found.reached:
         reasons.append(f"{found.knee:.1f} a second held still: more steps are needed")
+    if (first := found.first_too_much) is not None:
+        reasons += [f"at {first.per_second:.1f}/s {r}" for r in first.measured.client_reasons]
     return replace(
         found.best.measured, reasons=[*found.best.measured.reasons, *reasons], climb=found
     )

@@ -16,4 +16,4 @@ class Asked:
     scratch_project: str
     seed: int
     own_queries: bool = True
-    """Whether the set's own queries may be among the searches; they can be asked only once."""
+    """Whether the set's own queries may be among the searches: of a server not asked them yet."""

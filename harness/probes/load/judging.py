@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One profile's run, and the reasons why it does not count (none when it does)."""
+    """One profile's run, and the reasons why it does not count (none when it does).
+
+    `client_reasons` are those of them that lie with the client, whatever the server did.
+    """
 
     profile: LoadProfile
     recorded: Recorded
@@ -23,6 +26,7 @@ class Measured:
     throughput: float
     client_cores: float
     reasons: list[str]
+    client_reasons: list[str]
     ceiling: float
     climb: "Climb | None" = None
 
@@ -35,28 +39,39 @@ def judged(
     rate = recorded.answered / recorded.elapsed_s if recorded.elapsed_s else 0.0
     if isinstance(size, Open):
         planned = sum(moment >= size.warm_up_s for moment in plan.moments)
-        span_s = max(plan.moments[-1] - size.warm_up_s, recorded.elapsed_s)
+        # That the last call takes as long as any is no shortfall; a queue left to drain is.
+        usual_s = (
+            Latencies(recorded.response).quantile(0.5).value_ms / 1000 if recorded.answered else 0
+        )
+        span_s = max(plan.moments[-1] - size.warm_up_s, recorded.elapsed_s - usual_s)
         achieved = (recorded.answered / span_s) / (planned / (plan.moments[-1] - size.warm_up_s))
     else:
         planned, achieved = size.searches, recorded.answered / size.searches
     cores = sum(recorded.cpu_cores) / len(recorded.cpu_cores) if recorded.cpu_cores else 0.0
-    reasons = []
+    short, late = [], []
+    if recorded.lost:
+        late.append(f"{recorded.lost} of {plan.processes} client processes were lost")
     if recorded.answered == 0:
-        reasons.append("nothing was answered")
+        short.append("nothing was answered")
     if achieved < valid.achieved:
-        reasons.append(f"achieved {achieved:.3f} of what was asked; want {valid.achieved}")
+        short.append(f"achieved {achieved:.3f} of what was asked; want {valid.achieved}")
     if recorded.dropped:
-        reasons.append(f"{recorded.dropped} arrivals dropped: the pool was full")
+        short.append(f"{recorded.dropped} arrivals dropped: the pool was full")
     if cores > valid.client_cores:
-        reasons.append(f"the client used {cores:.2f} cores; want at most {valid.client_cores}")
+        late.append(f"the client used {cores:.2f} cores; want at most {valid.client_cores}")
     asked = max(one.per_second for one in size.stretches) if isinstance(size, Open) else rate
     if asked > valid.client_share * ceiling:
-        reasons.append(
+        late.append(
             f"{asked:.0f} calls a second are more than {valid.client_share:g} of what the client "
             f"can do by itself ({ceiling:.0f})"
         )
     if recorded.answered:
         lag = Latencies(recorded.lag).quantile(0.99).value_ms
         if lag > valid.lag_p99_ms:
-            reasons.append(f"sent {lag:.0f} ms late at p99; want {valid.lag_p99_ms:.0f} at most")
-    return Measured(profile, recorded, planned, achieved, rate, cores, reasons, ceiling)
+            late.append(f"sent {lag:.0f} ms late at p99; want {valid.lag_p99_ms:.0f} at most")
+    return Measured(profile, recorded, planned, achieved, rate, cores, short + late, late, ceiling)
+
+
+def _median_s(recorded: Recorded) -> float:
+    times = Latencies(recorded.response)
+    return times.quantile(0.5).value_ms / 1000 if times.n else 0.0

@@ -16,6 +16,9 @@ from harness.errors import HarnessError
 from harness.servers import free_port
 from loadtests.plans import Plan
 
+SPARE_S = 60.0
+"""Beyond a plan's limit, at which Locust ends by itself with what it has: to start and to tell."""
+
 
 class Recorded(pydantic.BaseModel):
     """What a load process left: histograms as text, counts, its own CPU."""
@@ -33,6 +36,7 @@ class Recorded(pydantic.BaseModel):
     errors: dict[str, int]
     elapsed_s: float
     cpu_cores: list[float]
+    lost: int = 0
     samples: list[tuple[float, float, float, float, int]]
 
 
@@ -62,6 +66,7 @@ def _together(processes_: int) -> list[str]:
     port = str(free_port())
     return [
         *("--processes", str(processes_), "--master-bind-host", "127.0.0.1"),
+        *("--expect-workers-max-wait", "30"),
         *("--master-bind-port", port, "--master-host", "127.0.0.1", "--master-port", port),
     ]
 
@@ -81,7 +86,8 @@ def _watch(child: processes.Child, name: str, plan: Plan, log: Path) -> None:
                 if processes.until(lambda: child.poll() is not None, child, 1.0):
                     break
                 step(1)
-        processes.finish(child, max(1.0, started + plan.limit_s - time.monotonic()), "Locust", log)
+        left_s = started + plan.limit_s + SPARE_S - time.monotonic()
+        processes.finish(child, max(1.0, left_s), "Locust", log)
         return
     progress.say(f"  {what}: {len(plan.calls)} calls by {plan.users} callers")
-    processes.finish(child, plan.limit_s, "Locust", log)
+    processes.finish(child, plan.limit_s + SPARE_S, "Locust", log)

@@ -22,7 +22,7 @@ def closed(asked: Asked, size: Closed) -> Plan:
         users=size.users,
         warm_up=size.warm_up,
         think_s=size.think_s,
-        processes=min(size.processes, size.users),
+        processes=size.processes,
         moments=[],
         limit_s=START_WITHIN_S + count * (SLOWEST_CALL_S / size.users + size.think_s),
     )

@@ -43,6 +43,12 @@ class Closed(_Size):
     warm_up: int = pydantic.Field(default=0, ge=0)
     think_s: float = pydantic.Field(default=0, ge=0)
 
+    @pydantic.model_validator(mode="after")
+    def _deals_out_evenly(self) -> "Closed":
+        if self.users % self.processes:
+            raise ValueError(f"{self.users} users cannot be dealt to {self.processes} processes")
+        return self
+
 
 class Phase(_Shape):
     """A stretch of an open run with a rate of its own."""
@@ -67,9 +73,14 @@ class Open(_Size):
 
     @pydantic.model_validator(mode="after")
     def _has_a_rate(self) -> "Open":
-        one = self.per_second > 0 and self.seconds > 0
-        if one == bool(self.phases):
+        single = self.per_second > 0 and self.seconds > 0
+        if single == bool(self.phases):
             raise ValueError("give per_second and seconds above 0, or phases")
+        for one in self.stretches:
+            if round(one.per_second * one.seconds) < 1:
+                raise ValueError(f"phase {one.name!r} has not one call in it")
+        if self.warm_up_s >= sum(one.seconds for one in self.stretches):
+            raise ValueError("warm_up_s leaves nothing to measure")
         return self
 
     @property
@@ -94,6 +105,12 @@ class Ramp(_Size):
     pool: int = pydantic.Field(default=64, ge=1)
     achieved: float = pydantic.Field(default=0.98, gt=0, le=1)
     error_rate: float = pydantic.Field(default=0.01, ge=0, lt=1)
+
+    @pydantic.model_validator(mode="after")
+    def _measures_something(self) -> "Ramp":
+        if self.warm_up_s >= self.seconds or round(self.per_second * self.seconds) < 1:
+            raise ValueError("a step has nothing to measure; give it more seconds")
+        return self
 
 
 class Valid(_Shape):

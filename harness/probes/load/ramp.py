@@ -29,6 +29,12 @@ class Climb:
         return max((one.per_second for one in self.steps if not one.too_much), default=0.0)
 
     @property
+    def first_too_much(self) -> Step | None:
+        """The lowest rate that was too much."""
+        over = [one for one in self.steps if one.too_much]
+        return min(over, key=lambda one: one.per_second, default=None)
+
+    @property
     def best(self) -> Step:
         """The step at the knee, or the first one where none held."""
         held = [one for one in self.steps if not one.too_much]

@@ -43,7 +43,9 @@ def records(measured: Measured) -> Iterator[Record]:
 def _along(measured: Measured) -> Iterator[Record]:
     """How response times moved along the run, and where a ramp ended."""
     name, size = measured.profile.name, measured.profile.size
-    samples = [(due, response) for due, _, _, response, _ in measured.recorded.samples]
+    rows = measured.recorded.samples
+    # One that failed at once was not fast.
+    samples = [(due, response) for due, _, _, response, ok in rows if ok]
     if (moved := phases.drift(samples)) is not None:
         yield _result("load.drift", moved, name, n=len(samples))
     for workload, encoded in measured.recorded.workloads.items():

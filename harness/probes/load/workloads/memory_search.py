@@ -26,6 +26,8 @@ def texts(asked: Asked, count: int) -> list[str]:
 
 def _queries(asked: Asked, count: int) -> list[Query]:
     loaded, seed = asked.loaded, asked.seed
+    if not count:
+        return []
     chosen: dict[str, Query] = {}
     for query in _candidates(asked, count, random.Random(seed)):
         chosen.setdefault(query.texts[0], query)

@@ -23,7 +23,7 @@ from cortex.shared.stages import stage
 UNAVAILABLE = "embedding service unavailable"
 
 LEAST_CANDIDATES = 50
-"""Items each arm brings at the least; from 30 to 200 the scores of three public sets are equal."""
+"""Items asked of each arm at the least; from 30 to 200 the scores of three sets are equal."""
 
 LONGEST_ECHO = 100
 """Characters of an ignored word that are told."""
@@ -61,7 +61,7 @@ class _Asked:
 
     @property
     def most(self) -> int:
-        """Candidates each arm brings."""
+        """Candidates each arm is asked for; an index search may bring some fewer."""
         return max(LEAST_CANDIDATES, 2 * self.wish.limit)
 
 
@@ -97,8 +97,8 @@ class Search:
         operators = [read_operators(query) for query in wish.queries]
         texts = [one.text for one in operators]
         embedding = asyncio.ensure_future(self._embed(texts))
-        await asyncio.sleep(0)  # the longest wait is asked for before all else
         try:
+            await asyncio.sleep(0)  # the longest wait is asked for before all else
             where = _where(caller, wish)
             items = await self._narrowed(wish, where, operators)
             asked = _Asked(wish=wish, where=where, texts=texts, items=items)

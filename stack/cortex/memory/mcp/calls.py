@@ -38,14 +38,14 @@ async def call(
         return _error(explain(err, tool.takes))
     try:
         answer = await tool.answer(actions, caller, asked)
+        with stage("serialise"):
+            return Answered(to_json(answer))
     except StackError as err:
         retry = " (nothing was changed; the same call may succeed later)" if err.retryable else ""
         return _error(f"{err.kind}: {err}{retry}")
     except Exception:
         log.exception("a tool failed", extra={"tool": tool.name})
         return _error("InternalError: the server failed at this call; its log says why")
-    with stage("serialise"):
-        return Answered(to_json(answer))
 
 
 def _error(text: str) -> Answered:

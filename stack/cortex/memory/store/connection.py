@@ -71,9 +71,7 @@ def _load_queries() -> dict[str, str]:
     """Every `-- name:` block of `queries.sql`, with each `{part}` in it set in."""
     text = resources.files("cortex.memory.store").joinpath("queries.sql").read_text()
     found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
-    for kind, name, body in re.findall(
-        r"^-- (name|part): (\w+)\n(.*?)(?=^-- (?:name|part):|\Z)", text, re.S | re.M
-    ):
+    for kind, name, body in _BLOCK.findall(text):
         # Without comments and indentation: the driver keeps parsed only what is short.
         lines = (line.strip() for line in body.splitlines())
         found[kind][name] = "\n".join(line for line in lines if line[:2] != "--").strip()
@@ -114,7 +112,7 @@ class Numbers:
     __slots__ = ("data",)
 
     def __init__(self, values: Collection[int]) -> None:
-        self.data = _array(_INTEGER, "i", values)
+        self.data = _array(_INTEGER, _INTEGER_CELL, values)
 
 
 class Reals:
@@ -123,16 +121,20 @@ class Reals:
     __slots__ = ("data",)
 
     def __init__(self, values: Collection[float]) -> None:
-        self.data = _array(_DOUBLE, "d", values)
+        self.data = _array(_DOUBLE, _DOUBLE_CELL, values)
 
 
-def _array(kind: int, code: str, values: Collection[float]) -> bytes:
+_INTEGER_CELL, _DOUBLE_CELL = struct.Struct("!ii"), struct.Struct("!id")
+"""A cell of an array: its length in bytes, then its value."""
+
+
+def _array(kind: int, cell: struct.Struct, values: Collection[float]) -> bytes:
     """Postgres' `array_send`: dimensions, no nulls, type, length, first index; then the cells."""
     if not values:
         return struct.pack("!iii", 0, 0, kind)
-    size = struct.calcsize(f"!{code}")
-    cells = (part for value in values for part in (size, value))
-    return struct.pack(f"!iiiii{f'i{code}' * len(values)}", 1, 0, kind, len(values), 1, *cells)
+    size, pack = cell.size - 4, cell.pack
+    head = struct.pack("!iiiii", 1, 0, kind, len(values), 1)
+    return head + b"".join([pack(size, value) for value in values])
 
 
 class _BinaryDumper(Dumper):
