@@ -115,9 +115,8 @@ def _quit_when_all_is_heard(run: Run, runner: Runner) -> None:
     """End with the last process that can still say something."""
     deadline = now() + run.plan.limit_s + HEARD_WITHIN_S
     while now() < deadline and not run.all_heard.wait(LOOK_EVERY_S):
-        if isinstance(runner, MasterRunner) and runner.worker_count < run.plan.processes:
-            gevent.sleep(LOOK_EVERY_S)  # one that said its last word just before it went
-            break
+        if isinstance(runner, MasterRunner) and len(run.heard) >= runner.worker_count:
+            break  # who is still there has spoken; the others are lost
     runner.quit()
 
 
@@ -132,7 +131,8 @@ def _leave(environment: Environment, **_: object) -> None:
     if not isinstance(environment.runner, WorkerRunner):
         # A process alone that was told to stop in the middle still leaves what it has.
         found = merged(run.heard or [run.recorder.found()])
-        found["lost"] = run.plan.processes - max(1, len(run.heard))
+        together = isinstance(environment.runner, MasterRunner)
+        found["lost"] = run.plan.processes - len(run.heard) if together else 0
         run.record.write_text(json.dumps(found), encoding="utf-8")
     # A failed call is in the record; the exit code only says whether there is one.
     environment.process_exit_code = 0

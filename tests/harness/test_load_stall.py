@@ -6,9 +6,11 @@ Stock tools show a p95 of 8 ms for it; independent callers would have seen 1.4 s
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from servers import wait_for
 
@@ -16,6 +18,8 @@ from harness import mcp
 from harness.measures.latency import Latencies
 from harness.measures.schedule import arrivals
 from harness.probes.load import locust
+from harness.probes.load.judging import judged
+from harness.probes.load.profiles import LoadProfile, Open, Valid
 from loadtests.plans import Call, Plan
 
 HERE = Path(__file__).parent
@@ -111,3 +115,33 @@ def test_workers_share_the_plan_and_their_histograms_add_up(tmp_path: Path) -> N
     shift = came[0] - moments[0]
     late = max(abs(at - shift - due) for at, due in zip(came, moments, strict=True))
     assert late < 0.7  # processes started one after the other would be seconds apart
+
+
+def test_a_run_that_lost_a_process_ends_soon_and_does_not_count(tmp_path: Path) -> None:
+    moments = list(arrivals(30, 12.0, 5))
+    with stalling(tmp_path) as url, ThreadPoolExecutor(1) as beside:
+        plan = Plan(
+            model="open",
+            calls=calls(url, len(moments)),
+            moments=moments,
+            processes=3,
+            limit_s=300,
+        )
+        running = beside.submit(locust.run, plan, "one is lost", tmp_path / "locust.log")
+        came = tmp_path / "port.arrivals"
+        wait_for("calls", lambda: came.exists() and len(came.read_text().splitlines()) > 60)
+        workers = [one for one in psutil.Process().children(recursive=True) if is_worker(one)]
+        workers[0].kill()
+        recorded = running.result(timeout=120)  # not the plan's limit
+
+    assert recorded.lost == 1
+    assert 0 < recorded.answered < len(moments)
+    size = Open(per_second=30, seconds=12)
+    profile = LoadProfile(name="p", about="", model="open", size=size, valid=Valid())
+    reasons = judged(profile, size, plan, recorded, ceiling=1e9).client_reasons
+    assert "1 of 3 client processes were lost" in reasons
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """Whether a process is a Locust worker: one that a Locust master forked."""
+    return "locust" in process.cmdline() and "locust" in process.parent().cmdline()
