@@ -167,7 +167,7 @@ class Workbench:
             wanted = _slug(prefix + ("" if extras else "-bare"), project)
             if wanted in projects.values() or not 0 < len(wanted) <= LONGEST_SLUG:
                 wanted = f"{wanted[: LONGEST_SLUG - 10]}-{len(projects)}".strip("-")
-            made = _told(client, "CreateProject", name=wanted, slug=wanted)
+            made = told(client, "CreateProject", name=wanted, slug=wanted)
             projects[project] = str(made.content["project"]["slug"])
         documents: dict[str, str] = {}
         with progress.steps(f"loading {found.name}", len(found.documents)) as step:
@@ -187,14 +187,15 @@ def _add(
         ids = [id_ for id_, _ in batch]
         about = f" for documents {ids[0]!r} to {ids[-1]!r}"
         arguments = {"project": slug, "items": [item for _, item in batch]}
-        answer = _told(client, "AddItems", about, **arguments)
+        answer = told(client, "AddItems", about, **arguments)
         item_ids = [str(item["id"]) for item in answer.content["items"]]
         if len(item_ids) != len(ids):
             raise StackFailed(f"AddItems made {len(item_ids)} items of {len(ids)}{about}")
         yield ids, item_ids
 
 
-def _told(client: mcp.Client, tool: str, about: str = "", **arguments: object) -> mcp.Answer:
+def told(client: mcp.Client, tool: str, about: str = "", **arguments: object) -> mcp.Answer:
+    """A tool's answer that the run cannot do without; raises `StackFailed`."""
     try:
         return client.call(tool, **arguments)
     except (mcp.ToolRefused, mcp.BadAnswer, httpx.HTTPError) as err:

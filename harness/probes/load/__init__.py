@@ -13,10 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
-
-from harness import mcp, progress
-from harness.errors import NothingCollected, StackFailed
+from harness import progress
+from harness.errors import NothingCollected
 from harness.evalsets.records import EvalSet
 from harness.probes.load import locust, planning, profiles, writing
 from harness.probes.load.asked import Asked
@@ -25,7 +23,7 @@ from harness.probes.load.judging import Measured, judged
 from harness.probes.load.profiles import Closed, LoadProfile, Open, Ramp
 from harness.probes.load.ramp import climb
 from harness.probes.load.workloads import WORKLOADS
-from harness.probes.workbench import Variant
+from harness.probes.workbench import Variant, told
 from harness.results import Record
 
 if TYPE_CHECKING:
@@ -73,7 +71,7 @@ def _asked(context: "Context", profile: LoadProfile, attempt: int) -> Iterator[A
         name = re.sub(r"[^a-z0-9]+", "-", profile.name.lower()).strip("-")
         scratch = f"load-{name[:60]}-{secrets.token_hex(3)}"
         if writes:
-            _make_project(client, scratch)
+            told(client, "CreateProject", name=scratch, slug=scratch)
         yield Asked(
             loaded=loaded,
             memory_url=client.url,
@@ -84,13 +82,6 @@ def _asked(context: "Context", profile: LoadProfile, attempt: int) -> Iterator[A
             seed=context.seed + 1_000_000 * attempt + sum(profile.name.encode()),
             own_queries=context.owned,
         )
-
-
-def _make_project(client: mcp.Client, slug: str) -> None:
-    try:
-        client.call("CreateProject", name=slug, slug=slug)
-    except (mcp.ToolRefused, mcp.BadAnswer, httpx.HTTPError) as err:
-        raise StackFailed(f"no project to write to: {type(err).__name__}: {err}") from err
 
 
 def _measured(context: "Context", profile: LoadProfile, asked: Asked, ceiling: float) -> Measured:

@@ -23,6 +23,7 @@ from psycopg.types import TypeInfo
 from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from cortex.memory.core.exactness import MOST_WIDTH
 from cortex.shared.errors import Conflict, InvalidInput, StackError, Unavailable, Uncertain
 from cortex.shared.stages import stage
 
@@ -83,7 +84,7 @@ def _load_queries() -> dict[str, str]:
 
 SQL: Mapping[str, str] = _load_queries()
 
-WIDTH_STEP, MOST_WIDTH = 25, 1_000
+WIDTH_STEP = 25
 _widths: "WeakKeyDictionary[Connection, int]" = WeakKeyDictionary()
 
 

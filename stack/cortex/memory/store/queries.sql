@@ -356,24 +356,8 @@ LEFT JOIN LATERAL (
 ) AS b ON true
 WHERE m.number = ANY(ARRAY(SELECT number FROM wanted)) AND m.deleted_at IS NULL
 
--- name: find_exactly
--- What will most likely be the foremost hits comes along whole, so that it need not be asked for.
--- Items near by meaning and the text arm's items, both scored on both signals. No ::vector(384):
--- in a generic plan the length would be checked, and the vector copied, once for each row.
-WITH scored AS MATERIALIZED (
-    SELECT item_number, max(greatest(
-        -(embedding <#> %(vector1)s::vector), -(embedding <#> %(vector2)s::vector),
-        -(embedding <#> %(vector3)s::vector), -(embedding <#> %(vector4)s::vector)
-    )) AS similarity
-    FROM memory_item_embeddings
-    WHERE live AND project_number = ANY(%(projects)s)
-      AND (%(items)s::int[] IS NULL OR item_number = ANY(%(items)s))
-    GROUP BY item_number
-), near AS MATERIALIZED (
-    (SELECT item_number, similarity FROM scored
-     ORDER BY similarity DESC, item_number DESC LIMIT %(most_items)s)
-    UNION
-    SELECT item_number, similarity FROM scored WHERE item_number = ANY(%(text_items)s)
+-- part: both_signals
+-- The text part of near items that the text arm did not bring, and which items come along whole.
 ), rest AS (
     SELECT s.item_number, max(s.score / most.score) AS part
     FROM (
@@ -399,6 +383,26 @@ WITH scored AS MATERIALIZED (
         + (1 - %(vector_weight)s) * coalesce(part, text_part, 0) DESC
     LIMIT %(foremost)s
 )
+
+-- name: find_exactly
+-- What will most likely be the foremost hits comes along whole, so that it need not be asked for.
+-- Items near by meaning and the text arm's items, both scored on both signals. No ::vector(384):
+-- in a generic plan the length would be checked, and the vector copied, once for each row.
+WITH scored AS MATERIALIZED (
+    SELECT item_number, max(greatest(
+        -(embedding <#> %(vector1)s::vector), -(embedding <#> %(vector2)s::vector),
+        -(embedding <#> %(vector3)s::vector), -(embedding <#> %(vector4)s::vector)
+    )) AS similarity
+    FROM memory_item_embeddings
+    WHERE live AND project_number = ANY(%(projects)s)
+      AND (%(items)s::int[] IS NULL OR item_number = ANY(%(items)s))
+    GROUP BY item_number
+), near AS MATERIALIZED (
+    (SELECT item_number, similarity FROM scored
+     ORDER BY similarity DESC, item_number DESC LIMIT %(most_items)s)
+    UNION
+    SELECT item_number, similarity FROM scored WHERE item_number = ANY(%(text_items)s)
+{both_signals}
 SELECT found.*, NULL::int AS brought, hits.*
 FROM found LEFT JOIN ({whole_hits}) AS hits ON hits.number = found.item_number
 
@@ -432,31 +436,7 @@ WITH arms AS MATERIALIZED (
     FROM memory_item_embeddings
     WHERE live AND item_number = ANY(ARRAY(SELECT item_number FROM arms) || %(text_items)s::int[])
     GROUP BY item_number
-), rest AS (
-    SELECT s.item_number, max(s.score / most.score) AS part
-    FROM (
-        SELECT a.query, t.item_number, sum(a.weight * t.frequency * 2.2
-            / (t.frequency + 1.2 * (0.25 + 0.75 * t.length / %(mean_length)s))) AS score
-        FROM unnest(%(queries)s::int[], %(terms)s::text[], %(weights)s::float8[]) AS a (query, term, weight)
-        JOIN memory_item_terms AS t ON t.term = a.term AND t.project_number = ANY(%(projects)s)
-            AND t.item_number = ANY(ARRAY(SELECT item_number FROM near EXCEPT SELECT unnest(%(text_items)s::int[])))
-        GROUP BY a.query, t.item_number
-    ) AS s
-    JOIN (
-        SELECT a.query, greatest(sum(a.weight * 2.2), 1e-9) AS score
-        FROM unnest(%(queries)s::int[], %(weights)s::float8[]) AS a (query, weight) GROUP BY a.query
-    ) AS most USING (query)
-    GROUP BY s.item_number
-), found AS MATERIALIZED (
-    SELECT item_number, similarity, part FROM near LEFT JOIN rest USING (item_number)
-), wanted AS MATERIALIZED (
-    SELECT item_number AS number
-    FROM found LEFT JOIN unnest(%(text_items)s::int[], %(text_parts)s::float8[]) AS t (item_number, text_part)
-        USING (item_number)
-    ORDER BY %(vector_weight)s * greatest(0, similarity)
-        + (1 - %(vector_weight)s) * coalesce(part, text_part, 0) DESC
-    LIMIT %(foremost)s
-)
+{both_signals}
 SELECT found.*, (SELECT count(DISTINCT item_number) FROM arms)::int AS brought, hits.*
 FROM found LEFT JOIN ({whole_hits}) AS hits ON hits.number = found.item_number
 
