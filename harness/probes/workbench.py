@@ -28,10 +28,11 @@ LONGEST_SLUG = 100
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A memory server to start: its fusion (None is the product's default), cached or not."""
+    """A memory server to start: what it does otherwise than by default, cached or not."""
 
     name: str
     fusion: str | None = None
+    vector_search: str | None = None
     cached: bool = True
 
 
@@ -133,6 +134,8 @@ class Workbench:
             changed["CORTEX_MEMORY_DATABASE_URL"] = database_url
         if variant.fusion:
             changed["CORTEX_MEMORY_FUSION"] = variant.fusion
+        if variant.vector_search:
+            changed["CORTEX_MEMORY_VECTOR_SEARCH"] = variant.vector_search
         if variant.cached:
             changed["CORTEX_MEMORY_EMBEDDING_URL"] = self._proxy_url()
         return changed

@@ -9,6 +9,7 @@ unknown-item   every search has a hit that was never added
 shaky          the order of hits differs between two servers
 no-hits        nothing is ever found
 slow           every search takes 0.2 s more
+gappy-index    the vector index brings every second item only
 """
 
 import http.client
@@ -25,6 +26,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 FAULT = os.environ.get("CORTEX_FAKE_FAULT", "")
+VECTOR_SEARCH = os.environ.get("CORTEX_MEMORY_VECTOR_SEARCH", "auto")
 NOTHING_BELOW = 0.2
 
 
@@ -129,6 +131,8 @@ class Memory:
         hits = [_hit(items[n], fused[n]) for n in order[: given.get("limit", 10)] if fused[n] > 0]
         if FAULT == "no-hits":
             hits = []
+        if FAULT == "gappy-index" and VECTOR_SEARCH == "indexed":
+            hits = hits[::2]
         if FAULT == "unknown-item":
             hits.append({"item": {"id": "never-added"}, "score": 0.0})
         nothing = max(near, default=0.0) < NOTHING_BELOW and max(text, default=0.0) == 0
