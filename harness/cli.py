@@ -72,6 +72,12 @@ _OPTIONS = (
         help="An eval set by its name in ir_datasets, such as beir/scifact/test.",
     ),
     click.option(
+        "--adapter",
+        default="",
+        metavar="FILE.py:CLASS",
+        help="Measure another memory server, by an adapter; `postgres-recipe` comes along.",
+    ),
+    click.option(
         "--load-profiles",
         type=FOLDER,
         default=ROOT / "loadtests" / "profiles",

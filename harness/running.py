@@ -11,7 +11,17 @@ from typing import Literal
 
 import httpx
 
-from harness import environment, gates_file, interrupts, judging, outputs, progress, stack, targets
+from harness import (
+    adapters,
+    environment,
+    gates_file,
+    interrupts,
+    judging,
+    outputs,
+    progress,
+    stack,
+    targets,
+)
 from harness.errors import HarnessError, NothingCollected, StackFailed, UsageMistake
 from harness.evalsets.collect import Collected, Profile, collect
 from harness.evalsets.records import EvalSet
@@ -41,6 +51,7 @@ class Options:
     evals: Path
     eval_sets: Path | None
     hub: tuple[str, ...]
+    adapter: str
     load_profiles: Path
     cache: Path
     cortex: tuple[str, ...]
@@ -54,6 +65,7 @@ def run(options: Options) -> tuple[RunFolder, Verdict]:
     gates = gates_file.read(options.evals / "gates.toml")
     collected = _collected(options)
     foreign = _foreign(options)
+    _check_adapter(options)
     if "load" in options.suites:
         load_profiles.read_all(options.load_profiles, options.profile)
     if any(SUITES[name].needs_sets for name in options.suites):
@@ -75,6 +87,23 @@ def _collected(options: Options) -> Collected:
         return Collected((), {})
     own = options.evals / "relevance"
     return collect(own, options.eval_sets, options.hub, options.profile)
+
+
+def _check_adapter(options: Options) -> None:
+    """Another server's suites are those that ask what any memory server can."""
+    if not options.adapter:
+        return
+    adapters.check(options.adapter)
+    if strange := [name for name in options.suites if not SUITES[name].for_any_server]:
+        raise UsageMistake(
+            f"{', '.join(strange)} are about the product's own servers; with --adapter say "
+            f"{' '.join(name for name, suite in SUITES.items() if suite.for_any_server)}"
+        )
+    if options.stack not in RUNTIMES:
+        raise UsageMistake(
+            "--adapter brings up a stack of its own; a server that runs elsewhere is reached by "
+            "the adapter itself"
+        )
 
 
 def _foreign(options: Options) -> Targets | None:
@@ -108,6 +137,7 @@ def _begun(
         packages=environment.packages(),
         data={one.name: _set_record(one) for one in collected.sets},
         left_out=collected.left_out,
+        adapter=options.adapter,
         sets_required=options.require_all and options.eval_sets is not None,
     )
 
@@ -140,7 +170,7 @@ def _measure_all(
             found = foreign or open_.enter_context(_own_stack(options, folder))
             record.stack = _stack_record(found, owned=foreign is None)
             _must_answer(found)
-            bench = Workbench(found, foreign is None, folder.path, options.cache)
+            bench = Workbench(found, foreign is None, folder.path, options.cache, options.adapter)
             open_.enter_context(bench.closing())
             context = Context(
                 targets=found,

@@ -120,6 +120,7 @@ class RunRecord(_Shape):
     packages: dict[str, str] = {}
     data: dict[str, SetRecord] = {}
     left_out: dict[str, str] = {}
+    adapter: str = ""
     sets_required: bool = False
     suites: dict[str, SuiteRecord] = {}
     figures: dict[str, float] = {}

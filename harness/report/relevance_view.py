@@ -28,6 +28,7 @@ NAMES = {
     "reciprocal-rank": "hybrid by reciprocal rank",
     "one-text": "hybrid, first query text only",
     "no-extras": "hybrid, no additional embeddings",
+    "postgres-recipe": "plain Postgres, as tutorials have it",
 }
 
 

@@ -23,7 +23,7 @@ DEPTH = 10
 def measure(bench: Workbench, found: EvalSet) -> Iterator[Record]:
     """The share of the exact nearest items that the index brings, with its interval."""
     queries = [query for query in found.queries if not _is_filtered(query)]
-    if not bench.can_start_servers or not queries:
+    if not bench.has_strategies or not queries:
         return
     loaded = bench.load(found)
     with bench.servers(loaded.database_url, [EXACT, INDEXED]) as clients:

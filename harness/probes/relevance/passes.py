@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from harness import mcp
+from harness import adapters, mcp
 from harness.evalsets.records import EvalSet
 from harness.measures import ranking
 from harness.probes.asking import Asked, ask
@@ -14,6 +14,7 @@ STRATEGIES = [HYBRID] + [
     Variant(name, fusion=name) for name in ("text-only", "vector-only", "reciprocal-rank")
 ]
 ONE_TEXT, NO_EXTRAS = "one-text", "no-extras"
+RECIPE = Variant(adapters.RECIPE)
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ class Pass:
 def passes(bench: Workbench, found: EvalSet) -> Iterator[Pass]:
     """One pass a strategy, the default first; then the default with less of what it may use."""
     loaded = bench.load(found)
-    variants = [*STRATEGIES, AGAIN] if bench.can_start_servers else [HYBRID, AGAIN]
+    variants = [*STRATEGIES, AGAIN] if bench.has_strategies else [HYBRID, AGAIN]
     with bench.servers(loaded.database_url, variants) as clients:
         for variant, client in zip(variants, clients, strict=True):
             what = f"{found.name}, {variant.name}"
@@ -46,6 +47,8 @@ def passes(bench: Workbench, found: EvalSet) -> Iterator[Pass]:
             yield _one_text(clients[0], loaded, hybrid)
     if bench.can_start_servers and any(document.extras for document in found.documents):
         yield _without_extras(bench, found)
+    if bench.has_strategies and bench.has_database:
+        yield _by_recipe(bench, found)
 
 
 def _one_text(client: mcp.Client, loaded: Loaded, hybrid: Pass) -> Pass:
@@ -62,3 +65,12 @@ def _without_extras(bench: Workbench, found: EvalSet) -> Pass:
     with bench.servers(bare.database_url, [HYBRID]) as (client,):
         what = f"{found.name}, {NO_EXTRAS}"
         return Pass(found, NO_EXTRAS, ask(client, bare, found.queries, what))
+
+
+def _by_recipe(bench: Workbench, found: EvalSet) -> Pass:
+    """What one would copy from a tutorial, over the same Postgres and embedding service."""
+    with bench.adapted(adapters.RECIPE) as beside:
+        loaded = beside.load(found)
+        with beside.servers(loaded.database_url, [RECIPE]) as (client,):
+            asked = ask(client, loaded, found.queries, f"{found.name}, {RECIPE.name}")
+    return Pass(found, RECIPE.name, asked)
