@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from harness import baselines, gates_file, judging, outputs, running, stack
+from harness import annotations, baselines, gates_file, judging, outputs, running, stack
 from harness.environment import ROOT
 from harness.errors import HarnessError
 from harness.progress import say
@@ -28,12 +28,21 @@ class _Ended(Exception):
 
 
 @click.group()
-def cortex_harness() -> None:
+@click.option(
+    "--annotations",
+    "annotated",
+    is_flag=True,
+    envvar="GITHUB_ACTIONS",
+    help="Print gates that do not hold as workflow commands of GitHub. [GITHUB_ACTIONS]",
+)
+@click.pass_context
+def cortex_harness(context: click.Context, annotated: bool) -> None:
     """Measure a running stack, and judge what was measured.
 
     Exit codes: 0 all gates hold; 1 a gate fell; 2 usage or configuration; 3 inconclusive or not
     comparable; 4 the stack or the harness failed; 5 nothing was collected.
     """
+    context.obj = annotated
 
 
 _OPTIONS = (
@@ -151,6 +160,9 @@ def _run(suites: tuple[str, ...], options: dict[str, Any]) -> None:
 
 def _tell(folder: RunFolder) -> None:
     run = folder.load()
+    if click.get_current_context().find_root().obj:
+        for line in annotations.lines(run.gates):
+            say(line)
     for gate in run.gates:
         say(f"  {outputs.MARKS[gate.standing]:<18} {gate.id}: {gate.why}")
     if run.baseline and run.baseline.note:
