@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from harness import progress
 from harness.errors import NothingCollected
 from harness.evalsets.records import EvalSet
-from harness.probes.load import locust, planning, profiles, writing
+from harness.probes.load import locust, planning, profiles, watching, where, writing
 from harness.probes.load.asked import Asked
 from harness.probes.load.ceiling import Ceilings
 from harness.probes.load.judging import Measured, judged
@@ -44,19 +44,23 @@ def measure(context: "Context") -> Iterator[Record]:
     for profile in wanted:
         done.append(_run(context, profile, ceilings.of(profile.size.processes)))
         yield from writing.records(done[-1])
+        yield from where.records(done[-1])
         writing.write_tables(context.folder, done)
+        where.write_tables(context.folder, done)
 
 
 def _run(context: "Context", profile: LoadProfile, ceiling: float) -> Measured:
     """One profile, measured again where the run did not keep to its plan."""
     for attempt in range(1, ATTEMPTS + 1):
         with _asked(context, profile, attempt) as asked:
-            measured = _measured(context, profile, asked, ceiling)
-        if not measured.reasons:
-            break
-        if attempt < ATTEMPTS:
-            progress.say(f"  {profile.name}: invalid ({measured.reasons[0]}); measuring once more")
-    return measured
+            with watching.watching(context, asked) as watched:
+                measured = _measured(context, profile, asked, ceiling)
+            if not measured.reasons or attempt == ATTEMPTS:
+                mix = profile.size.mix
+                watched.plans = watching.explained(context, profile.name, mix, asked, watched)
+                return replace(measured, watched=watched)
+        progress.say(f"  {profile.name}: invalid ({measured.reasons[0]}); measuring once more")
+    raise AssertionError("the last attempt returns, whatever it measured")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,34 @@
+"""Small charts of one value over time, several side by side: geometry only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.report.charts import Point, Scale
+
+MOST_POINTS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """A line and the area under it, with the scale's upper end."""
+
+    width: int
+    height: int
+    points: tuple[Point, ...]
+    top: float
+    base: float
+
+
+def multiple(
+    samples: Sequence[Point], last_s: float, top: float, width: int = 300, height: int = 56
+) -> Multiple:
+    """(s, value) pairs from 0 to `top`; of many, each stretch's highest is kept."""
+    x = Scale(0.0, max(last_s, 1e-9), 1.0, width - 1.0)
+    y = Scale(0.0, max(top, 1e-9), height - 1.0, 3.0)
+    step = -(-len(samples) // MOST_POINTS) or 1
+    kept = [
+        max(samples[start : start + step], key=lambda one: one[1])
+        for start in range(0, len(samples), step)
+    ]
+    points = tuple((x.at(at), y.at(value)) for at, value in kept)
+    return Multiple(width, height, points, top, height - 1.0)
