@@ -52,19 +52,19 @@ def measure(context: "Context") -> Iterator[Record]:
 def _run(context: "Context", profile: LoadProfile, ceiling: float) -> Measured:
     """One profile, measured again where the run did not keep to its plan."""
     for attempt in range(1, ATTEMPTS + 1):
-        with _asked(context, profile, attempt) as asked:
+        with asking(context, profile, attempt) as asked:
             with watching.watching(context, asked) as watched:
-                measured = _measured(context, profile, asked, ceiling)
-            if not measured.reasons or attempt == ATTEMPTS:
+                found = measured(context, profile, asked, ceiling)
+            if not found.reasons or attempt == ATTEMPTS:
                 mix = profile.size.mix
                 watched.plans = watching.explained(context, profile.name, mix, asked, watched)
-                return replace(measured, watched=watched)
-        progress.say(f"  {profile.name}: invalid ({measured.reasons[0]}); measuring once more")
+                return replace(found, watched=watched)
+        progress.say(f"  {profile.name}: invalid ({found.reasons[0]}); measuring once more")
     raise AssertionError("the last attempt returns, whatever it measured")
 
 
 @contextlib.contextmanager
-def _asked(context: "Context", profile: LoadProfile, attempt: int) -> Iterator[Asked]:
+def asking(context: "Context", profile: LoadProfile, attempt: int) -> Iterator[Asked]:
     """A server of the profile's own over the eval set; over a copy of it where calls write."""
     loaded = context.bench.load(_chosen(context.sets, profile.size.sets))
     writes = any(WORKLOADS[name].writes for name in profile.size.mix)
@@ -88,7 +88,8 @@ def _asked(context: "Context", profile: LoadProfile, attempt: int) -> Iterator[A
         )
 
 
-def _measured(context: "Context", profile: LoadProfile, asked: Asked, ceiling: float) -> Measured:
+def measured(context: "Context", profile: LoadProfile, asked: Asked, ceiling: float) -> Measured:
+    """One run of a profile, whatever its model; `ceiling` is the client's own, calls a second."""
     size = profile.size
     log = context.folder.path / "logs" / f"locust-{profile.name}.log"
     if isinstance(size, Ramp):
