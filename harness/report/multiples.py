@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from harness.report.charts import Point, Scale
 
 MOST_POINTS = 120
+LABEL_PX = 17.0
+"""Above the line: what its upper end is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,11 @@ class Multiple:
 
 
 def multiple(
-    samples: Sequence[Point], last_s: float, top: float, width: int = 300, height: int = 56
+    samples: Sequence[Point], last_s: float, top: float, width: int = 300, height: int = 64
 ) -> Multiple:
     """(s, value) pairs from 0 to `top`; of many, each stretch's highest is kept."""
     x = Scale(0.0, max(last_s, 1e-9), 1.0, width - 1.0)
-    y = Scale(0.0, max(top, 1e-9), height - 1.0, 3.0)
+    y = Scale(0.0, max(top, 1e-9), height - 1.0, LABEL_PX)
     step = -(-len(samples) // MOST_POINTS) or 1
     kept = [
         max(samples[start : start + step], key=lambda one: one[1])

@@ -16,6 +16,8 @@ from harness.results import Records, Result
 SHOWN_STATEMENTS = 8
 SHOWN_PLANS = 12
 """In a whole report; the same plan in another profile is not shown again."""
+LEAST_MS = 0.1
+"""Of a run in all: a statement below it is not worth a line."""
 LONGEST_TEXT = 1600
 LONGEST_PLAN = 9000
 PER_CALL = ("mean", "statements", "share")
@@ -96,7 +98,9 @@ class Views:
         if profile not in self._told:
             return None
         told, plans = self._told[profile], self._plans.get(profile, Plans(unavailable="not kept"))
-        rows = self._statements.get(profile, [])
+        rows = [
+            one for one in self._statements.get(profile, []) if float(one["total_ms"]) > LEAST_MS
+        ]
         found = {name: self._records.find(f"load.sql.{name}", "", profile) for name in PER_CALL}
         whole = told["service_ms"] * told["sent"]
         return WhereView(
@@ -119,7 +123,7 @@ class Views:
             text, key = row["text"], key_of(row["text"])
             cut = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} …"
             yield StatementRow(
-                name=named(text, 72),
+                name=named(text, 100),
                 text="" if self._is_shown(f"text {key}") else cut,
                 calls=int(row["calls"]),
                 total_ms=float(row["total_ms"]),
