@@ -29,7 +29,8 @@ class FlameView:
     unavailable: str
     file: str
     samples: int
-    busy: float
+    seconds: float
+    cpu_s: float
     p50_ms: float
     chart: FlameChart | None
     hottest: tuple[Hot, ...]
@@ -51,22 +52,22 @@ def view(folder: Path) -> ProfileView | None:
     if not path.exists():
         return None
     kept = json.loads(path.read_bytes())
-    flames = tuple(_flame(folder, one, kept["rate_hz"]) for one in kept["flames"])
+    flames = tuple(_flame(folder, one) for one in kept["flames"])
     legend = tuple((tone, meaning) for tone, meaning, _ in KINDS)
     return ProfileView(kept["rate_hz"], kept["p50_ms"], flames, legend)
 
 
-def _flame(folder: Path, one: dict[str, object], rate_hz: int) -> FlameView:
+def _flame(folder: Path, one: dict[str, object]) -> FlameView:
     path = folder / str(one["file"])
     text = path.read_text(encoding="utf-8") if one["file"] and path.is_file() else ""
     root = call_tree.tree(text)
-    seconds = float(str(one["seconds"]))
     return FlameView(
         service=str(one["service"]),
         unavailable=str(one["unavailable"]) or ("" if text else "its stacks are not kept"),
         file=str(one["file"]),
         samples=root.samples,
-        busy=root.samples / (rate_hz * seconds) if seconds else 0.0,
+        seconds=float(str(one["seconds"])),
+        cpu_s=float(str(one["cpu_s"])),
         p50_ms=float(str(one["p50_ms"])),
         chart=flame_chart(root) if root.samples else None,
         hottest=tuple(_hot(found, root.samples) for found in call_tree.hottest(text, HOTTEST)),

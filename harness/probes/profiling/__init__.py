@@ -76,6 +76,7 @@ class Flame(pydantic.BaseModel):
     file: str = ""
     unavailable: str = ""
     seconds: float = 0.0
+    cpu_s: float = 0.0
     samples: int = 0
     p50_ms: float = 0.0
 
@@ -175,6 +176,7 @@ def _flame(
         service=service,
         file=f"profile/{service}.collapsed",
         seconds=stacks.seconds,
+        cpu_s=stacks.cpu_s,
         samples=stacks.samples,
         p50_ms=times.quantile(0.5).value_ms if times.n else 0.0,
     )
