@@ -7,7 +7,7 @@ machines with Locust's own `--master --expect-workers N` and `--worker`, the pla
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from locust.runners import MasterRunner, Runner, WorkerRunner
 
 from harness import mcp
 from loadtests.plans import Call, Plan, Shape
-from loadtests.recording import Recorder, merged, now
+from loadtests.recording import Recorder, merged, now, timing_of
 
 CPU_EVERY_S = 1.0
 LEAD_S = 0.3
@@ -180,24 +180,7 @@ class _Callers(FastHttpUser):
             error = _ERRORS[call.shape](answer)
             if error:
                 answer.failure(error)
-            return answered_s, error, _timing(answer.headers or {})
-
-
-_TEI_STAGES = {
-    "tokenize": "x-tokenization-time",
-    "queue": "x-queue-time",
-    "inference": "x-inference-time",
-    "total": "x-total-time",
-}
-"""What Text Embeddings Inference tells of a request, in whole milliseconds."""
-
-
-def _timing(headers: Mapping[str, str]) -> str:
-    """An answer's stages as `Server-Timing` has them, whichever way they are told."""
-    told = headers.get("server-timing", "")
-    return told or ", ".join(
-        f"{stage};dur={headers[name]}" for stage, name in _TEI_STAGES.items() if name in headers
-    )
+            return answered_s, error, timing_of(answer.headers or {})
 
 
 def _error_of_tool(answer: Any) -> str:

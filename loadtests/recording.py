@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import psutil
@@ -92,6 +92,23 @@ class Recorder:
             "cpu_cores": self.cpu_cores,
             "samples": self.samples,
         }
+
+
+_TEI_STAGES = {
+    "tokenize": "x-tokenization-time",
+    "queue": "x-queue-time",
+    "inference": "x-inference-time",
+    "total": "x-total-time",
+}
+"""What Text Embeddings Inference tells of a request, in whole milliseconds."""
+
+
+def timing_of(headers: Mapping[str, str]) -> str:
+    """An answer's stages as `Server-Timing` has them, whichever way they are told."""
+    told = headers.get("server-timing", "")
+    return told or ", ".join(
+        f"{stage};dur={headers[name]}" for stage, name in _TEI_STAGES.items() if name in headers
+    )
 
 
 def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:

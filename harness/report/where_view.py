@@ -13,13 +13,13 @@ from harness.measures.plans import File, Plan, Planned, Plans, flips_within, key
 from harness.report.multiples import Multiple, multiple
 from harness.results import Records, Result
 
-SHOWN_STATEMENTS = 8
-SHOWN_PLANS = 12
+SHOWN_STATEMENTS = 6
+SHOWN_PLANS = 8
 """In a whole report; the same plan in another profile is not shown again."""
 LEAST_MS = 0.1
 """Of a run in all: a statement below it is not worth a line."""
 LONGEST_TEXT = 1600
-LONGEST_PLAN = 9000
+LONGEST_PLAN = 6000
 PER_CALL = ("mean", "statements", "share")
 
 
