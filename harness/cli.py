@@ -12,13 +12,15 @@ import click
 from harness import annotations, baselines, gates_file, judging, outputs, running, stack
 from harness.environment import ROOT
 from harness.errors import HarnessError
+from harness.probes.profiling import Wish
 from harness.progress import say
 from harness.runs import RunFolder
-from harness.suites import SUITES
+from harness.suites import PROFILING, SUITES
 from harness.verdicts import Outcome, Verdict
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 SEED = 1729
+PROFILED_RATE, PROFILED_S, PROFILED_SEARCHES = 10.0, 60.0, 600
 
 
 class _Ended(Exception):
@@ -197,6 +199,65 @@ def report(run: Path) -> None:
     outputs.write(folder, record)
     say(f"report: {folder.path / 'report.html'}")
     raise _Ended(record.concluded())
+
+
+@cortex_harness.group(name="profile")
+def profile_group() -> None:
+    """Look closer at one thing under a chosen load."""
+
+
+def _with_stack_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a run that say which stack and which eval sets."""
+    without = ("--load-profiles", "--require-all", "--profile")
+    for option in reversed(_OPTIONS):
+        made = option(lambda: None)
+        if not set(made.__click_params__[0].opts) & set(without):  # type: ignore[attr-defined]
+            command = option(command)
+    return command
+
+
+@profile_group.command(name="search")
+@click.option("--set", "set_", default="memory-notes", show_default=True, help="The eval set.")
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Searches a second.")
+@click.option("--users", type=click.IntRange(min=1), help="Callers who wait, instead of a rate.")
+@click.option("--seconds", type=click.FloatRange(min=1), help="How long, with a rate. [60]")
+@click.option("--searches", type=click.IntRange(min=10), help="How many, timed. [600 with --users]")
+@click.option(
+    "--texts", type=click.Choice(["1", "4"]), default="1", show_default=True, help="Texts a search."
+)
+@_with_stack_options
+def profile_search(
+    set_: str,
+    rate: float | None,
+    users: int | None,
+    seconds: float | None,
+    searches: int | None,
+    texts: str,
+    **options: Any,
+) -> None:
+    """Where the time of a search goes: stages, statements, plans, processes, flame graphs.
+
+    Judges nothing: ends with 0 when it was measured, 3 when the load run does not count.
+    """
+    if rate is not None and users is not None:
+        raise click.UsageError("--rate and --users are two loads; choose one")
+    if users is not None and seconds is not None:
+        raise click.UsageError("--users make a number of searches: say --searches, not --seconds")
+    if seconds is not None and searches is not None:
+        raise click.UsageError("--seconds and --searches both say how long; choose one")
+    rate = None if users is not None else rate or PROFILED_RATE
+    lasts_s = searches / rate if searches and rate else seconds or PROFILED_S
+    wish = Wish(
+        rate=rate,
+        seconds=lasts_s,
+        users=users,
+        searches=searches or PROFILED_SEARCHES,
+        texts=int(texts),
+        set=set_,
+    )
+    wish.profile()  # an impossible load is refused before anything is started
+    unused = {"profile": "full", "load_profiles": Path(), "require_all": False}
+    _run((PROFILING,), {**options, **unused, "search": wish})
 
 
 @cortex_harness.group()

@@ -11,6 +11,8 @@ from harness.verdicts import Outcome, Verdict, conclude
 
 HEADLINE_SETS = ("all", "")
 SHOWN_REASON = 400
+MOST_FAILED = 0.01
+"""Share of failed searches above which a profile is one of failures."""
 
 
 def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) -> Verdict:
@@ -49,6 +51,39 @@ def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) 
         verdict = _with_reason(verdict, run)
     run.conclude(verdict)
     return verdict
+
+
+def profiled(folder: RunFolder, run: RunRecord) -> Verdict:
+    """The verdict on a profile, which is held against nothing: whether it was measured."""
+    verdict = conclude({}, run.suite_states)
+    if verdict.outcome in (Outcome.BROKEN, Outcome.EMPTY):
+        verdict = _with_reason(verdict, run)
+    else:
+        verdict = _measured(results.read(folder.path))
+    run.conclude(verdict)
+    return verdict
+
+
+def _measured(records: results.Records) -> Verdict:
+    """A profile that was measured, in one sentence; what could not be had is in it."""
+    by_name = {one.name: one for one in records.results if not one.part}
+    invalid, p50 = by_name.get("load.invalid"), by_name.get("load.service.p50")
+    failed = by_name.get("load.error-rate")
+    if p50 is None or invalid is None or failed is None:
+        return Verdict(outcome=Outcome.EMPTY, why="nothing was measured")
+    if invalid.value:
+        return Verdict(outcome=Outcome.INCONCLUSIVE, why=f"it does not count: {invalid.note}")
+    if failed.value > MOST_FAILED:
+        share = f"{failed.value:.1%} of the searches failed"
+        return Verdict(outcome=Outcome.INCONCLUSIVE, why=f"it does not count: {share}")
+    stages = [one for one in records.results if one.name == "load.stage.waited"]
+    longest = max(stages, key=lambda one: one.value, default=None)
+    why = f"measured: a search takes {p50.value:.1f} ms at the median (n {p50.n})"
+    if longest is not None:
+        why += f"; the longest wait is {longest.part}, {longest.value:.1f} ms on average"
+    if missing := [one.name for one in records.failures if one.name.startswith("flame ")]:
+        why += f"; without {' and '.join(missing)}"
+    return Verdict(outcome=Outcome.PASS, why=why)
 
 
 def _with_reason(verdict: Verdict, run: RunRecord) -> Verdict:

@@ -2,11 +2,14 @@
 
 import contextlib
 import json
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+
+from harness.measures.stages import Stretch
 
 PROTOCOL = "2026-07-28"
 TIMEOUT_S = 120.0
@@ -80,14 +83,27 @@ def content_of(status: int, body: bytes) -> dict[str, Any]:
 def stages_of(header: str) -> dict[str, float]:
     """The stages of a `Server-Timing` header in ms; what has no number as duration is left out."""
     stages: dict[str, float] = {}
+    for stretch in stretches_of(header):
+        stages[stretch.name] = stages.get(stretch.name, 0.0) + stretch.took_ms
+    return stages
+
+
+def stretches_of(header: str) -> list[Stretch]:
+    """Every entry of a `Server-Timing` header; a stage may have several, each with its start."""
+    found = []
     for part in header.split(","):
         name, *parameters = (word.strip() for word in part.split(";"))
+        numbers: dict[str, float] = {}
         for parameter in parameters:
             key, _, value = parameter.partition("=")
-            if key == "dur" and name:
-                with contextlib.suppress(ValueError):
-                    stages[name] = float(value.strip('"'))
-    return stages
+            with contextlib.suppress(ValueError):
+                numbers[key.strip()] = float(value.strip().strip('"'))
+        took_ms = numbers.get("dur", -1.0)
+        if name and 0 <= took_ms < math.inf:
+            start_ms = numbers.get("start")
+            told = start_ms is not None and 0 <= start_ms < math.inf
+            found.append(Stretch(name, took_ms, start_ms if told else None))
+    return found
 
 
 class Client:

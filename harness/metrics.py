@@ -96,8 +96,20 @@ METRICS: dict[str, Metric] = {
     ),
     "load.knee": Metric("1/s", "higher", "the highest rate that was served whole"),
     "load.headroom": Metric("ratio", "higher", "the knee over the rate the ramp starts from"),
-    "load.stage.mean": Metric("ms", "lower", "mean time of one stage of a search"),
-    "load.stage.p95": Metric("ms", "lower", "95th percentile of the time of one stage"),
+    "load.stage.mean": Metric("ms", "lower", "mean time that one stage of a call ran"),
+    "load.stage.waited": Metric(
+        "ms", "lower", "mean time a call waited for the stage; what runs beside a longer one is 0"
+    ),
+    "load.stage.p50": Metric("ms", "lower", "median of the time that one stage ran"),
+    "load.stage.p95": Metric("ms", "lower", "95th percentile of the time that one stage ran"),
+    "load.sql.mean": Metric("ms", "lower", "time in Postgres' executor for one call"),
+    "load.sql.statements": Metric("statements", "lower", "statements run for one call"),
+    "load.sql.share": Metric("share", "neither", "time in Postgres' executor over service time"),
+    "load.plans": Metric("plans", "neither", "plans that the statements of a run had"),
+    "load.plan-flips": Metric("statements", "lower", "statements that had two plans in one run"),
+    "load.resource.cpu": Metric("cores", "lower", "mean CPU one service used"),
+    "load.resource.cpu-max": Metric("cores", "lower", "most CPU one service used in a second"),
+    "load.resource.rss": Metric("MiB", "lower", "most memory of one service, shared pages once"),
     **{
         f"load.{series}.{name}": Metric("ms", "lower", f"{name} of {meaning}")
         for series, meaning in {

@@ -87,6 +87,11 @@ class Failure:
     record: Literal["failure"] = "failure"
 
 
+def stage_part(workload: str, stage: str, workloads: int) -> str:
+    """The `part` of a stage's results: its name alone where a run has one workload only."""
+    return stage if workloads < 2 else f"{workload}/{stage}"
+
+
 Record = Result | Case | Failure
 _READ: pydantic.TypeAdapter[Record] = pydantic.TypeAdapter(
     Annotated[Record, pydantic.Field(discriminator="record")]
@@ -146,6 +151,8 @@ FRAMES = {
     "scores": "relevance/scores.csv",
     "samples": "load/samples.csv",
     "stages": "load/stages.csv",
+    "statements": "load/statements.csv",
+    "resources": "load/resources.csv",
 }
 
 

@@ -28,10 +28,11 @@ from harness.evalsets.records import EvalSet
 from harness.gates_file import GatesFile
 from harness.probes import embedding_cache
 from harness.probes.load import profiles as load_profiles
+from harness.probes.profiling import Wish
 from harness.probes.workbench import Workbench
 from harness.results import Case, Record, Result
 from harness.runs import RunFolder, RunRecord, SetRecord, StackRecord, SuiteRecord
-from harness.suites import SUITES, Context
+from harness.suites import ALL, PROFILING, SUITES, Context
 from harness.targets import Targets
 from harness.verdicts import Verdict
 
@@ -58,6 +59,7 @@ class Options:
     seed: int
     require_all: bool
     command: tuple[str, ...]
+    search: Wish | None = None
 
 
 def run(options: Options) -> tuple[RunFolder, Verdict]:
@@ -68,7 +70,7 @@ def run(options: Options) -> tuple[RunFolder, Verdict]:
     _check_adapter(options)
     if "load" in options.suites:
         load_profiles.read_all(options.load_profiles, options.profile)
-    if any(SUITES[name].needs_sets for name in options.suites):
+    if any(ALL[name].needs_sets for name in options.suites):
         embedding_cache.Cache(options.cache).close()
     now = dt.datetime.now(dt.UTC)
     folder = RunFolder.create(options.out, environment.revision(), now)
@@ -83,10 +85,20 @@ def run(options: Options) -> tuple[RunFolder, Verdict]:
 
 
 def _collected(options: Options) -> Collected:
-    if not any(SUITES[name].needs_sets for name in options.suites):
+    if not any(ALL[name].needs_sets for name in options.suites):
         return Collected((), {})
     own = options.evals / "relevance"
-    return collect(own, options.eval_sets, options.hub, options.profile)
+    found = collect(own, options.eval_sets, options.hub, options.profile)
+    return found if options.search is None else _only(options.search.set, found)
+
+
+def _only(name: str, found: Collected) -> Collected:
+    """The one set that was asked for."""
+    sets = tuple(one for one in found.sets if one.name == name)
+    if not sets:
+        known = ", ".join(one.name for one in found.sets) or "none"
+        raise UsageMistake(f"no eval set {name!r}; there are {known}")
+    return Collected(sets, {})
 
 
 def _check_adapter(options: Options) -> None:
@@ -94,7 +106,7 @@ def _check_adapter(options: Options) -> None:
     if not options.adapter:
         return
     adapters.check(options.adapter)
-    if strange := [name for name in options.suites if not SUITES[name].for_any_server]:
+    if strange := [name for name in options.suites if not ALL[name].for_any_server]:
         raise UsageMistake(
             f"{', '.join(strange)} are about the product's own servers; with --adapter say "
             f"{' '.join(name for name, suite in SUITES.items() if suite.for_any_server)}"
@@ -111,7 +123,7 @@ def _foreign(options: Options) -> Targets | None:
     if options.stack in RUNTIMES:
         return None
     found = targets.read(Path(options.stack))
-    writing = [name for name in options.suites if SUITES[name].writes]
+    writing = [name for name in options.suites if ALL[name].writes]
     if writing and not options.allow_writes:
         raise UsageMistake(
             f"{', '.join(writing)} write to the stack {options.stack} describes, which this run "
@@ -182,6 +194,7 @@ def _measure_all(
                 bench=bench,
                 load_profiles=options.load_profiles,
                 require_all=options.require_all,
+                search=options.search,
             )
             for name in options.suites:
                 _measure(name, context, record)
@@ -218,7 +231,7 @@ def _measure(name: str, context: Context, record: RunRecord) -> None:
     state = SuiteRecord(state="measured")
     try:
         cases = []
-        for one in SUITES[name].measure(context):
+        for one in ALL[name].measure(context):
             context.folder.append(one)
             state.records += 1
             if isinstance(one, Case):
@@ -297,7 +310,10 @@ def _model(found: Targets) -> str:
 def _end(options: Options, folder: RunFolder, record: RunRecord, gates: GatesFile) -> Verdict:
     """Judge and write what people read; a partial run gets all of it too."""
     record.ended_at = _utc(dt.datetime.now(dt.UTC))
-    verdict = judging.judge_run(folder, record, gates, options.evals)
+    if PROFILING in options.suites:
+        verdict = judging.profiled(folder, record)
+    else:
+        verdict = judging.judge_run(folder, record, gates, options.evals)
     folder.save(record)
     outputs.write(folder, record)
     return verdict

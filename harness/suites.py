@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.errors import NothingCollected
 from harness.evalsets.collect import Profile
@@ -17,6 +18,9 @@ from harness.probes.workbench import Workbench
 from harness.results import Record
 from harness.runs import RunFolder
 from harness.targets import Targets
+
+if TYPE_CHECKING:
+    from harness.probes.profiling import Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,7 @@ class Context:
     bench: Workbench
     load_profiles: Path
     require_all: bool
+    search: "Wish | None" = None
 
 
 Measure = Callable[[Context], Iterator[Record]]
@@ -65,8 +70,12 @@ class Suite:
         return measure(context)
 
 
+PROFILING = "profile-search"
+"""What `profile search` runs: no suite of a gate, since it judges nothing."""
+
 SUITES: dict[str, Suite] = {
     "contract": Suite("harness.probes.contract", needs_sets=False),
     "relevance": Suite("harness.probes.relevance", for_any_server=True),
     "load": Suite("harness.probes.load", for_any_server=True),
 }
+ALL = {**SUITES, PROFILING: Suite("harness.probes.profiling")}

@@ -47,11 +47,12 @@ HttpUrl = Annotated[str, pydantic.AfterValidator(_http)]
 
 
 class Service(_Shape):
-    """One service: where it answers, which version, which processes."""
+    """One service: where it answers, which version, which processes, its log where it is a file."""
 
     url: str
     version: str = "unknown"
     pids: tuple[int, ...] = ()
+    log: Path | None = None
 
 
 class EmbeddingService(Service):

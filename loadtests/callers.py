@@ -21,7 +21,7 @@ from locust.runners import MasterRunner, Runner, WorkerRunner
 
 from harness import mcp
 from loadtests.plans import Call, Plan, Shape
-from loadtests.recording import Recorder, merged, now
+from loadtests.recording import Recorder, merged, now, timing_of
 
 CPU_EVERY_S = 1.0
 LEAD_S = 0.3
@@ -180,7 +180,7 @@ class _Callers(FastHttpUser):
             error = _ERRORS[call.shape](answer)
             if error:
                 answer.failure(error)
-            return answered_s, error, (answer.headers or {}).get("server-timing", "")
+            return answered_s, error, timing_of(answer.headers or {})
 
 
 def _error_of_tool(answer: Any) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-SCHEMA = "cortex.load-result/2"
+SCHEMA = "cortex.load-result/3"
 
 Shape = Literal["mcp", "embed"]
 """How an answer is read: a tool's result, or a list of vectors."""

@@ -2,16 +2,16 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import psutil
 
 from harness import mcp
 from harness.measures.latency import Latencies
+from harness.measures.stages import Stretch, split
 from loadtests.plans import SCHEMA
 
-TOTAL = "total"
 KEPT_SAMPLES = 100_000
 
 
@@ -21,6 +21,7 @@ class Recorder:
     def __init__(self) -> None:
         self.response, self.service, self.lag = Latencies(), Latencies(), Latencies()
         self.stages: defaultdict[str, Latencies] = defaultdict(Latencies)
+        self.waited: defaultdict[str, Latencies] = defaultdict(Latencies)
         self.workloads: defaultdict[str, Latencies] = defaultdict(Latencies)
         self.dropped = self.answered = 0
         self.errors: Counter[str] = Counter()
@@ -55,22 +56,18 @@ class Recorder:
         if error:
             self.errors[error[:200]] += 1
         else:
-            self._add_stages(service_s, mcp.stages_of(timing))
+            self._add_stages(workload, service_s, mcp.stretches_of(timing))
         if len(self.samples) < KEPT_SAMPLES:
             row = (due_s - (self.started_s or 0), lag_s, service_s, response_s, int(not error))
             self.samples.append(row)
 
-    def _add_stages(self, service_s: float, stages_ms: dict[str, float]) -> None:
-        """Each stage, and the rest: what the server did not name, and what was outside of it."""
-        total_ms = stages_ms.pop(TOTAL, None)
-        for name, took_ms in stages_ms.items():
-            self.stages[name].record(took_ms / 1000)
-        named_ms = sum(stages_ms.values())
-        if total_ms is not None:
-            self.stages["unattributed"].record(max(0.0, total_ms - named_ms) / 1000)
-            self.stages["outside the server"].record(max(0.0, service_s - total_ms / 1000))
-        elif stages_ms:
-            self.stages["unattributed"].record(max(0.0, service_s - named_ms / 1000))
+    def _add_stages(self, workload: str, service_s: float, told: Sequence[Stretch]) -> None:
+        """How long each stage ran, what of it was waited for, and what has no name."""
+        found = split(told, service_s * 1000)
+        for name, took_ms in (found.ran | found.rests).items():
+            self.stages[f"{workload}/{name}"].record(took_ms / 1000)
+        for name, took_ms in found.waited.items():
+            self.waited[f"{workload}/{name}"].record(took_ms / 1000)
 
     def sample_cpu(self) -> None:
         """Keep the CPU this process used since the last call, in cores."""
@@ -87,6 +84,7 @@ class Recorder:
             "lag": self.lag.encoded(),
             "workloads": {name: one.encoded() for name, one in self.workloads.items()},
             "stages": {name: stage.encoded() for name, stage in self.stages.items()},
+            "waited": {name: stage.encoded() for name, stage in self.waited.items()},
             "answered": self.answered,
             "dropped": self.dropped,
             "errors": dict(self.errors),
@@ -94,6 +92,23 @@ class Recorder:
             "cpu_cores": self.cpu_cores,
             "samples": self.samples,
         }
+
+
+_TEI_STAGES = {
+    "tokenize": "x-tokenization-time",
+    "queue": "x-queue-time",
+    "inference": "x-inference-time",
+    "total": "x-total-time",
+}
+"""What Text Embeddings Inference tells of a request, in whole milliseconds."""
+
+
+def timing_of(headers: Mapping[str, str]) -> str:
+    """An answer's stages as `Server-Timing` has them, whichever way they are told."""
+    told = headers.get("server-timing", "")
+    return told or ", ".join(
+        f"{stage};dur={headers[name]}" for stage, name in _TEI_STAGES.items() if name in headers
+    )
 
 
 def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -104,14 +119,15 @@ def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     errors: Counter[str] = Counter()
     for one in found:
         errors.update(one["errors"])
-    names = ("workloads", "stages")
+    names = ("workloads", "stages", "waited")
     return {
         "schema": SCHEMA,
         **{name: _sum(one[name] for one in found) for name in ("response", "service", "lag")},
         **{
             name: {
                 key: _sum(one[name][key] for one in found if key in one[name])
-                for key in sorted({key for one in found for key in one[name]})
+                # In the order the servers name them: that of a call.
+                for key in dict.fromkeys(key for one in found for key in one[name])
             }
             for name in names
         },

@@ -62,6 +62,8 @@ class Workbench:
         self._stack = contextlib.ExitStack()
         self._proxy: tuple[str, EmbeddingCache] | None = None
         self._loaded: dict[tuple[str, bool], Loaded] = {}
+        self.started: list[tuple[str, int]] = []
+        """The servers that run now beside the stack's own: variant and process."""
 
     @contextlib.contextmanager
     def closing(self) -> Iterator["Workbench"]:
@@ -125,6 +127,7 @@ class Workbench:
             if not self.can_start_servers or memory.start is None:
                 urls = [memory.mcp_url for _ in variants]
             else:
+                stack.callback(self._forget, len(self.started))
                 urls = self._start(stack, memory.start, database_url, variants)
             yield [stack.enter_context(mcp.Client(url, memory.token)) for url in urls]
 
@@ -147,9 +150,13 @@ class Workbench:
             )
             for variant in variants
         ]
+        self.started += [(v.name, s.child.pid) for v, s in zip(variants, started, strict=True)]
         for server in started:
             server.wait_until_ready()
         return [server.mcp_url for server in started]
+
+    def _forget(self, kept: int) -> None:
+        del self.started[kept:]
 
     def _settings(self, variant: Variant, database_url: str | None) -> dict[str, str]:
         changed = {}

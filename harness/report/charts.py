@@ -278,7 +278,7 @@ class Scatter:
     failed: tuple[Point, ...]
 
 
-SHOWN_POINTS = 900
+SHOWN_POINTS = 600
 
 
 def scatter(

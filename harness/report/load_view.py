@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from harness.measures.latency import QUANTILES, Latencies
+from harness.report import where_view
 from harness.report.charts import (
     Curves,
     Knee,
     Scatter,
-    Segment,
     Series,
     curves,
     knee,
     scatter,
-    stack,
 )
-from harness.results import Records, Result
+from harness.report.stage_view import StageBar, stage_bars
+from harness.report.where_view import WhereView
+from harness.results import Records, Result, stage_part
 
 TONES = 8
 """Colours of lines; with more profiles they come again, and the label tells them apart."""
@@ -81,9 +82,8 @@ class ProfileView:
     lag_p99: float
     quantiles: tuple[QuantileRow, ...]
     max_ms: tuple[float, float]
-    stages: tuple[Segment, ...]
-    p95_ms: dict[str, float]
-    mean_ms: float
+    stages: tuple[StageBar, ...]
+    where: WhereView | None
     over_time: Scatter | None
     errors: tuple[tuple[str, int], ...]
     workloads: tuple[Part, ...]
@@ -114,7 +114,11 @@ def view(folder: Path, records: Records) -> LoadView | None:
     if not kept:
         return None
     samples = _samples(folder / "load" / "samples.csv")
-    profiles = [_profile(name, one, records, samples.get(name, [])) for name, one in kept.items()]
+    wheres = where_view.Views(folder, records)
+    profiles = [
+        _profile(name, one, records, samples.get(name, []), wheres.of(name))
+        for name, one in kept.items()
+    ]
     return LoadView(curves(_series(kept)), tuple(profiles))
 
 
@@ -122,7 +126,9 @@ def _is_whole(name: str, one: dict[str, Any], records: Records) -> bool:
     """Whether all figures of a profile are there; an interrupted run may have some of them."""
     wanted = [(f"load.{fact}", "") for fact in FACTS]
     wanted += [(f"load.{times}.mean", "") for times in ("response", "service", "lag")]
-    wanted += [("load.stage.p95", stage) for stage in one["stages"]]
+    workloads = {key.rpartition("/")[0] for key in one["stages"]}
+    for workload, _, stage in (key.rpartition("/") for key in one["stages"]):
+        wanted.append(("load.stage.p95", stage_part(workload, stage, len(workloads))))
     return all(records.find(metric, "", name, part) for metric, part in wanted)
 
 
@@ -148,14 +154,20 @@ def _samples(path: Path) -> dict[str, list[tuple[float, float, bool]]]:
 
 
 def _profile(
-    name: str, one: dict[str, Any], records: Records, samples: list[tuple[float, float, bool]]
+    name: str,
+    one: dict[str, Any],
+    records: Records,
+    samples: list[tuple[float, float, bool]],
+    where: WhereView | None,
 ) -> ProfileView:
     def result(metric: str, part: str = "") -> Result:
         found = records.find(f"load.{metric}", "", name, part)
         assert found is not None, f"{metric} of {name} is not among the results"
         return found
 
-    means = [(stage, result("stage.mean", stage).value) for stage in one["stages"]]
+    def maybe(metric: str, part: str) -> Result | None:
+        return records.find(f"load.{metric}", "", name, part)
+
     return ProfileView(
         name=name,
         model=one["model"],
@@ -169,9 +181,8 @@ def _profile(
             for label in QUANTILES
         ),
         max_ms=(result("response.max").value, result("service.max").value),
-        stages=stack(means),
-        p95_ms={stage: result("stage.p95", stage).value for stage in one["stages"]},
-        mean_ms=result("service.mean").value,
+        stages=tuple(stage_bars(one, maybe)),
+        where=where,
         over_time=scatter(samples) if samples else None,
         workloads=tuple(_parts("workload", name, records)),
         phases=tuple(_parts("phase", name, records)),

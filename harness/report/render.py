@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jinja2
 
-from harness.report import gate_view, load_view, relevance_view
+from harness.report import flame_view, gate_view, load_view, relevance_view
 from harness.report.charts import path
 from harness.results import Records
 from harness.runs import RunRecord
@@ -58,6 +58,9 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
     script = environment.get_template("report.js").render()
     verdict = run.concluded()
     sign, tone, headline = WORDS[verdict.outcome]
+    profile = flame_view.view(run_folder)
+    if profile is not None and verdict.outcome is Outcome.PASS:
+        headline = "Measured, held against nothing"
     return environment.get_template("report.html.j2").render(
         run=run,
         verdict=verdict,
@@ -71,6 +74,7 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         relevance=relevance_view.view(run_folder, run, records),
         load=load_view.view(run_folder, records),
+        profile=profile,
         cases=records.cases,
         failed_cases=[case for case in records.cases if case.outcome in ("failed", "error")],
         skipped_cases=[case for case in records.cases if case.outcome == "skipped"],

@@ -4,6 +4,7 @@ Settings are the product's names; `CORTEX_FAKE_FAULT` breaks it on purpose:
 
 vector-off     the hybrid ranking forgets its vector arm
 half-errors    every second search is a tool error
+all-errors     every search is one
 degraded       every search says it is degraded
 unknown-item   every search has a hit that was never added
 shaky          the order of hits differs between two servers
@@ -110,7 +111,7 @@ class Memory:
 
     def _find(self, given: dict[str, Any], stages: dict[str, float]) -> dict[str, Any]:
         self.searches += 1
-        if FAULT == "half-errors" and self.searches % 2:
+        if FAULT == "all-errors" or (FAULT == "half-errors" and self.searches % 2):
             raise Refused("the store is on fire")
         if FAULT == "slow":
             time.sleep(0.2)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from harness import progress
 from harness.errors import NothingCollected
 from harness.evalsets.records import EvalSet
-from harness.probes.load import locust, planning, profiles, writing
+from harness.probes.load import locust, planning, profiles, watching, where, writing
 from harness.probes.load.asked import Asked
 from harness.probes.load.ceiling import Ceilings
 from harness.probes.load.judging import Measured, judged
@@ -44,23 +44,27 @@ def measure(context: "Context") -> Iterator[Record]:
     for profile in wanted:
         done.append(_run(context, profile, ceilings.of(profile.size.processes)))
         yield from writing.records(done[-1])
+        yield from where.records(done[-1])
         writing.write_tables(context.folder, done)
+        where.write_tables(context.folder, done)
 
 
 def _run(context: "Context", profile: LoadProfile, ceiling: float) -> Measured:
     """One profile, measured again where the run did not keep to its plan."""
     for attempt in range(1, ATTEMPTS + 1):
-        with _asked(context, profile, attempt) as asked:
-            measured = _measured(context, profile, asked, ceiling)
-        if not measured.reasons:
-            break
-        if attempt < ATTEMPTS:
-            progress.say(f"  {profile.name}: invalid ({measured.reasons[0]}); measuring once more")
-    return measured
+        with asking(context, profile, attempt) as asked:
+            with watching.watching(context, asked) as watched:
+                found = measured(context, profile, asked, ceiling)
+            if not found.reasons or attempt == ATTEMPTS:
+                mix = profile.size.mix
+                watched.plans = watching.explained(context, profile.name, mix, asked, watched)
+                return replace(found, watched=watched)
+        progress.say(f"  {profile.name}: invalid ({found.reasons[0]}); measuring once more")
+    raise AssertionError("the last attempt returns, whatever it measured")
 
 
 @contextlib.contextmanager
-def _asked(context: "Context", profile: LoadProfile, attempt: int) -> Iterator[Asked]:
+def asking(context: "Context", profile: LoadProfile, attempt: int) -> Iterator[Asked]:
     """A server of the profile's own over the eval set; over a copy of it where calls write."""
     loaded = context.bench.load(_chosen(context.sets, profile.size.sets))
     writes = any(WORKLOADS[name].writes for name in profile.size.mix)
@@ -84,7 +88,8 @@ def _asked(context: "Context", profile: LoadProfile, attempt: int) -> Iterator[A
         )
 
 
-def _measured(context: "Context", profile: LoadProfile, asked: Asked, ceiling: float) -> Measured:
+def measured(context: "Context", profile: LoadProfile, asked: Asked, ceiling: float) -> Measured:
+    """One run of a profile, whatever its model; `ceiling` is the client's own, calls a second."""
     size = profile.size
     log = context.folder.path / "logs" / f"locust-{profile.name}.log"
     if isinstance(size, Ramp):

@@ -17,3 +17,5 @@ class Asked:
     seed: int
     own_queries: bool = True
     """Whether the set's own queries may be among the searches: of a server not asked them yet."""
+    texts: int | None = None
+    """Texts of a search; None as the set has them."""

@@ -10,13 +10,15 @@ from loadtests.plans import Plan
 
 if TYPE_CHECKING:
     from harness.probes.load.ramp import Climb
+    from harness.probes.load.watching import Watched
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One profile's run, and the reasons why it does not count (none when it does).
 
-    `client_reasons` are those of them that lie with the client, whatever the server did.
+    `client_reasons` are those of them that lie with the client, whatever the server did. `sent`
+    counts the warm-up too.
     """
 
     profile: LoadProfile
@@ -28,7 +30,9 @@ class Measured:
     reasons: list[str]
     client_reasons: list[str]
     ceiling: float
+    sent: int = 0
     climb: "Climb | None" = None
+    watched: "Watched | None" = None
 
 
 def judged(
@@ -69,7 +73,18 @@ def judged(
         lag = Latencies(recorded.lag).quantile(0.99).value_ms
         if lag > valid.lag_p99_ms:
             late.append(f"sent {lag:.0f} ms late at p99; want {valid.lag_p99_ms:.0f} at most")
-    return Measured(profile, recorded, planned, achieved, rate, cores, short + late, late, ceiling)
+    return Measured(
+        profile=profile,
+        recorded=recorded,
+        sent=len(plan.calls) - recorded.dropped,
+        planned=planned,
+        achieved=achieved,
+        throughput=rate,
+        client_cores=cores,
+        reasons=short + late,
+        client_reasons=late,
+        ceiling=ceiling,
+    )
 
 
 def _median_s(recorded: Recorded) -> float:

@@ -21,7 +21,10 @@ SPARE_S = 60.0
 
 
 class Recorded(pydantic.BaseModel):
-    """What a load process left: histograms as text, counts, its own CPU."""
+    """What a load process left: histograms as text, counts, its own CPU.
+
+    `stages` and `waited` are by `workload/stage`.
+    """
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
@@ -31,6 +34,7 @@ class Recorded(pydantic.BaseModel):
     lag: str
     workloads: dict[str, str]
     stages: dict[str, str]
+    waited: dict[str, str] = {}
     answered: int
     dropped: int
     errors: dict[str, int]

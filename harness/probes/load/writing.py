@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from harness.measures import phases
 from harness.measures.latency import QUANTILES, Latencies
 from harness.metrics import METRICS
+from harness.probes.load import staging
 from harness.probes.load.judging import Measured
 from harness.probes.load.profiles import Open, Ramp
 from harness.results import Failure, Record, Result
@@ -34,10 +35,13 @@ def records(measured: Measured) -> Iterator[Record]:
     for series in ("response", "service", "lag"):
         yield from _quantiles(series, Latencies(getattr(recorded, series)), name)
     yield from _along(measured)
-    for stage, encoded in recorded.stages.items():
-        times = Latencies(encoded)
-        yield _result("load.stage.mean", times.mean_ms, name, part=stage, n=times.n)
-        yield _result("load.stage.p95", times.quantile(0.95).value_ms, name, part=stage, n=times.n)
+    for stage in staging.stages_of(recorded):
+        times, part = stage.times, stage.part
+        yield _result("load.stage.mean", times.mean_ms, name, part=part, n=times.n)
+        yield _result("load.stage.waited", stage.waited_ms, name, part=part, n=times.n)
+        for label in ("p50", "p95"):
+            found = times.quantile(QUANTILES[label]).value_ms
+            yield _result(f"load.stage.{label}", found, name, part=part, n=times.n)
 
 
 def _along(measured: Measured) -> Iterator[Record]:
@@ -155,16 +159,4 @@ def write_tables(folder: RunFolder, done: Sequence[Measured]) -> None:
         for one in done
     }
     folder.write("load/histograms.json", json.dumps(kept, indent=1) + "\n")
-    header = ["profile", "stage", "n", "mean_ms", "p95_ms"]
-    stages = (
-        [
-            one.profile.name,
-            stage,
-            times.n,
-            f"{times.mean_ms:.3f}",
-            f"{times.quantile(0.95).value_ms:.3f}",
-        ]
-        for one in done
-        for stage, times in ((s, Latencies(e)) for s, e in one.recorded.stages.items())
-    )
-    folder.write("load/stages.csv", csv_text(header, stages))
+    folder.write("load/stages.csv", csv_text(staging.HEADER, staging.rows(done)))

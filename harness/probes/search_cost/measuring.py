@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from harness.probes.search_cost.asking import Asker, Embedding
 from harness.probes.search_cost.floors import Floor, forms
 
-_STAGE = re.compile(r"([\w-]+);dur=([\d.]+)")
+_STAGE = re.compile(r"([\w.-]+);dur=([\d.]+)")
 SAME_ANSWER = 0.9
 """Share of a form's ten hits that must be ours as well, for the form to count as a floor: not
 all, since items that say the same score the same, and a bare statement orders them by chance."""

@@ -236,7 +236,12 @@ def targets(layout: StackLayout, state: StackState, revision: str) -> dict[str, 
         if one is None:
             continue
         url = plan.database_url() if service.name == "postgres" else plan.url(service.name)
-        services[service.name] = {"url": url, "version": one.version, "pids": [one.pid]}
+        services[service.name] = {
+            "url": url,
+            "version": one.version,
+            "pids": [one.pid],
+            "log": str(layout.log_file(service.name).absolute()),
+        }
         if service.command:
             start: Mapping[str, str] = service.environment(plan)
             services[service.name]["start"] = {

@@ -35,6 +35,18 @@ BASE = {
     "shared_preload_libraries": "pg_stat_statements,auto_explain",
     "compute_query_id": "on",
 }
+# What the application's role may set of its own databases: which plans are logged, nothing else.
+EXPLAINING = (
+    "auto_explain.log_analyze",
+    "auto_explain.log_buffers",
+    "auto_explain.log_format",
+    "auto_explain.log_min_duration",
+    "auto_explain.log_parameter_max_length",
+    "auto_explain.log_settings",
+    "auto_explain.log_timing",
+    "auto_explain.log_verbose",
+    "auto_explain.sample_rate",
+)
 # For tests and gates only: a crash of the machine may lose all, one of the server loses nothing.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
@@ -204,6 +216,7 @@ def _lay_down(address: str, password: str) -> None:
             sql.SQL(verb + " ROLE cortex LOGIN CREATEDB PASSWORD {}").format(sql.Literal(password))
         )
         connection.execute("GRANT pg_read_all_stats TO cortex")
+        connection.execute(f"GRANT SET ON PARAMETER {', '.join(EXPLAINING)} TO cortex")
         _create_extensions(psycopg.conninfo.make_conninfo(address, dbname="template1"))
         if not connection.execute("SELECT 1 FROM pg_database WHERE datname='cortex'").fetchone():
             connection.execute("CREATE DATABASE cortex OWNER cortex")

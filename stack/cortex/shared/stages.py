@@ -1,6 +1,9 @@
 """Where a request's time goes: named stages, as a `Server-Timing` header and as histograms.
 
 A stage's name is spelt once, in the service that has the stage; readers take it from the header.
+Stages may run beside each other, so the header says of each stretch when it began (`start`, ms from
+the request's beginning): durations alone would add up to more than the whole. A part of a stage is
+named after it (`embed.queue`) and lies within it.
 """
 
 import time
@@ -12,7 +15,11 @@ from prometheus_client import CollectorRegistry, Histogram
 
 BUCKETS_S = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1, 2, 8)
 
+MOST_STRETCHES = 24
+"""Stretches whose start is told; a request with more of them tells the rest as plain durations."""
+
 _current: ContextVar["Stages | None"] = ContextVar("stages", default=None)
+_inside: ContextVar[str] = ContextVar("stage", default="")
 
 
 class Stages:
@@ -20,6 +27,7 @@ class Stages:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._stretches: list[tuple[str, float, float]] = []
         self._started = time.perf_counter()
 
     @contextmanager
@@ -29,7 +37,10 @@ class Stages:
         try:
             yield
         finally:
-            self.add(name, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            self.add(name, seconds)
+            if len(self._stretches) < MOST_STRETCHES:
+                self._stretches.append((name, started - self._started, seconds))
 
     def add(self, name: str, seconds: float) -> None:
         """Add `seconds` to the stage `name`."""
@@ -38,7 +49,13 @@ class Stages:
     def header(self) -> str:
         """The value of a `Server-Timing` header: milliseconds, `total` last."""
         total = time.perf_counter() - self._started
-        parts = [f"{name};dur={seconds * 1000:.3f}" for name, seconds in self.seconds.items()]
+        parts = []
+        for name, seconds in self.seconds.items():
+            own = [stretch for stretch in self._stretches if stretch[0] == name]
+            parts += [f"{name};dur={took * 1000:.3f};start={at * 1000:.3f}" for _, at, took in own]
+            rest = seconds - sum(took for _, _, took in own)
+            if not own or rest > 1e-9:
+                parts.append(f"{name};dur={rest * 1000:.3f}")
         return ", ".join([*parts, f"total;dur={total * 1000:.3f}"])
 
 
@@ -60,8 +77,19 @@ def stage(name: str) -> Iterator[None]:
     if stages is None:
         yield
         return
-    with stages.measured(name):
-        yield
+    token = _inside.set(name)
+    try:
+        with stages.measured(name):
+            yield
+    finally:
+        _inside.reset(token)
+
+
+def tell_part(name: str, seconds: float) -> None:
+    """Add to a part of the stage we are in, as another service says it took; else nothing."""
+    stages, inside = _current.get(), _inside.get()
+    if stages is not None and inside:
+        stages.add(f"{inside}.{name}", seconds)
 
 
 def stage_histogram(service: str, registry: CollectorRegistry) -> Histogram:

@@ -11,7 +11,9 @@ import httpx
 import pytest
 from conftest import served
 from cortex.clients.embedding import EmbeddingClient
+from cortex.clients.embedding.timing import stages_told
 from cortex.shared.errors import InvalidInput, Unavailable
+from cortex.shared.stages import request_stages, stage
 from servers import serve
 
 Answer = TypeVar("Answer")
@@ -93,6 +95,30 @@ def test_the_openai_shape_gives_the_same_vectors(service: httpx.Client) -> None:
     openai = run(url, lambda client: client.embed(["cats"], 30), model_name="any", dimension=384)
 
     assert list(openai[0]) == pytest.approx(list(native[0]), abs=1e-7)
+
+
+def test_what_the_service_took_is_told_as_parts_of_the_stage_that_asked(
+    service: httpx.Client,
+) -> None:
+    async def ask(client: EmbeddingClient) -> dict[str, float]:
+        with request_stages() as stages, stage("embed"):
+            await client.embed(["cats"], 30)
+        return stages.seconds
+
+    seconds = run(str(service.base_url), ask)
+
+    parts = [seconds[f"embed.{name}"] for name in ("tokenize", "queue", "inference")]
+    assert 0 < sum(parts) < seconds["embed"]
+
+
+def test_stages_are_read_of_either_header_and_garbage_is_none() -> None:
+    tei = {"x-queue-time": "2", "x-inference-time": "5", "x-total-time": "9"}
+
+    assert stages_told(tei) == {"queue": 0.002, "inference": 0.005}
+    told = "queue;dur=1.5, inference;dur=3;desc=x, total;dur=6, odd;dur=1"
+    assert stages_told({**tei, "server-timing": told}) == {"queue": 0.0015, "inference": 0.003}
+    assert stages_told({"server-timing": "queue;dur=soon, inference"}) == {}
+    assert stages_told({}) == {}
 
 
 def test_info_says_which_model_answers(service: httpx.Client) -> None:

@@ -2,10 +2,11 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 from harness import mcp
 from harness.errors import NothingCollected
-from harness.evalsets.records import Query
+from harness.evalsets.records import Document, Query
 from harness.probes.asking import where
 from harness.probes.load.asked import Asked
 from loadtests.plans import Call
@@ -16,7 +17,11 @@ TRIES_A_SEARCH = 20
 
 def calls(asked: Asked, count: int) -> list[Call]:
     """So many different searches, always the same ones for a seed; none is asked twice."""
-    return [_call(asked, query) for query in _queries(asked, count)]
+    queries = _queries(asked, count)
+    if asked.texts is not None:
+        chance = random.Random(asked.seed + 1)
+        queries = [_with_texts(asked, query, asked.texts, chance) for query in queries]
+    return [_call(asked, query) for query in queries]
 
 
 def texts(asked: Asked, count: int) -> list[str]:
@@ -46,12 +51,31 @@ def _candidates(asked: Asked, count: int, chance: random.Random) -> Iterator[Que
         yield from loaded.found.queries
     for _ in range(count * TRIES_A_SEARCH):
         document = chance.choice(loaded.found.documents)
-        words = document.text.split()
-        length = chance.randint(*PHRASE_WORDS)
-        if len(words) >= length:
-            start = chance.randrange(len(words) - length + 1)
-            phrase = " ".join(words[start : start + length])[:500]
+        if phrase := _phrase(document, chance):
             yield Query(phrase, (phrase,), project=document.project)
+
+
+def _phrase(document: Document, chance: random.Random) -> str:
+    """Some words of a document that follow each other; none of one that is too short."""
+    words = document.text.split()
+    length = chance.randint(*PHRASE_WORDS)
+    if len(words) < length:
+        return ""
+    start = chance.randrange(len(words) - length + 1)
+    return " ".join(words[start : start + length])[:500]
+
+
+def _with_texts(asked: Asked, query: Query, count: int, chance: random.Random) -> Query:
+    """The query with so many texts: its own first, then phrases of its project."""
+    texts = list(query.texts[:count])
+    inside = [one for one in asked.loaded.found.documents if one.project == query.project]
+    for _ in range(TRIES_A_SEARCH * count):
+        if len(texts) == count:
+            break
+        phrase = _phrase(chance.choice(inside or asked.loaded.found.documents), chance)
+        if phrase and phrase not in texts:
+            texts.append(phrase)
+    return replace(query, texts=tuple(texts))
 
 
 def _call(asked: Asked, query: Query) -> Call:

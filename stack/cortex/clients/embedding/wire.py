@@ -3,14 +3,16 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 import orjson
 
+from cortex.clients.embedding.timing import stages_told
 from cortex.shared.errors import InvalidInput, Unavailable
+from cortex.shared.stages import tell_part
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
@@ -25,6 +27,7 @@ _BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
 class _Answer:
     status: int
     content: bytes
+    headers: Mapping[str, str]
 
 
 class Wire:
@@ -97,7 +100,7 @@ class Wire:
             asyncio.timeout(timeout_s),
             session.request(method, self.base_url + path, data=body, headers=headers) as answer,
         ):
-            return _Answer(answer.status, await answer.read())
+            return _Answer(answer.status, await answer.read(), answer.headers)
 
     def _read(self, path: str, answer: _Answer) -> Any:
         status = answer.status
@@ -107,6 +110,8 @@ class Wire:
             raise Unavailable(f"{self.base_url} refuses our key ({status}); check the API key")
         if status != 200:
             raise Unavailable(f"{self.base_url}{path} answered {status}: {_reason(answer)}")
+        for name, seconds in stages_told(answer.headers).items():
+            tell_part(name, seconds)
         if not answer.content:
             return None
         try:
