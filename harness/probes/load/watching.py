@@ -112,12 +112,15 @@ def explained(context: "Context", name: str, mix: Mix, asked: Asked, watched: Wa
         return Plans(unavailable=watched.no_statements or "no statement was run")
     progress.say(f"  {name}: {EXPLAINED_CALLS} calls with their plans")
     variant = Variant(f"plans-{name}", cached=False)
-    with (
-        plans.explaining(url, postgres.log) as found,
-        bench.servers(url, [variant]) as (client,),
-    ):
-        fresh = replace(asked, memory_url=client.url, seed=asked.seed + 500_000, own_queries=False)
-        _send(planning.mixed(fresh, mix, EXPLAINED_CALLS))
+    with plans.explaining(url, postgres.log) as found:
+        try:
+            with bench.servers(url, [variant]) as (client,):
+                fresh = replace(
+                    asked, memory_url=client.url, seed=asked.seed + 500_000, own_queries=False
+                )
+                _send(planning.mixed(fresh, mix, EXPLAINED_CALLS))
+        except StackFailed as err:  # what was timed stands without its plans
+            return Plans(unavailable=str(err))
     return found.plans(EXPLAINED_CALLS, watched.texts)
 
 
