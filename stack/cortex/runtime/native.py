@@ -187,6 +187,8 @@ def _stop_everything(layout: StackLayout, state: StackState) -> None:
         processes.stop(pids, signal.SIGTERM, 10.0)
     processes.stop(database, signal.SIGINT, 30.0)
     processes.stop(processes.with_stack_id(state.stack_id), signal.SIGTERM, 10.0)
+    # What a killed Postgres left standing still; it bears no stack id any more.
+    processes.stop(processes.working_in(layout.data_dir("postgres")), signal.SIGKILL, 5.0)
 
 
 def _postmaster(layout: StackLayout) -> dict[int, int]:
