@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -279,3 +280,31 @@ def test_a_save_that_lost_its_database_at_the_last_moment_says_so(database_url: 
 
     with pytest.raises(Uncertain, match="look whether it is there"):
         asyncio.run(write())
+
+
+def test_a_full_disk_is_named_and_searching_goes_on(
+    start: Start, disk_that_is_full: Callable[[], object]
+) -> None:
+    memory = start()
+    project = new_project(memory)
+    memory("AddItem", project=project, **note("ladder", "in the shed"))
+    disk_that_is_full()
+
+    with pytest.raises(ToolFailed, match=r"^Unavailable: the database's disk is full.*nothing was"):
+        memory("AddItem", project=project, **note("rope", "in the cellar"))
+
+    found = memory("FindItems", project=project, queries=["ladder", "rope"])
+    assert [hit["item"]["title"] for hit in found["hits"]] == ["ladder"]
+
+
+@pytest.fixture
+def disk_that_is_full(database_url: str) -> Iterator[Callable[[], object]]:
+    """From its call on, Postgres answers new items with its error for a full disk."""
+    make = (
+        "CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION "
+        "'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;"
+        "CREATE TRIGGER no_space BEFORE INSERT ON memory_items EXECUTE FUNCTION no_space()"
+    )
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield lambda: connection.execute(make)
+        connection.execute("DROP FUNCTION IF EXISTS no_space CASCADE")
