@@ -24,7 +24,8 @@ class Context:
     """What a suite may use: the stack, where to write, the eval sets, a seed.
 
     `owned` is False on a stack the run did not start: faults are refused there, and what a suite
-    writes stays. Databases, server variants and cached embeddings come from `bench`.
+    writes stays. Databases, server variants and cached embeddings come from `bench`; `runtime` and
+    `cortex` are how a further stack is brought up.
     """
 
     targets: Targets
@@ -36,6 +37,8 @@ class Context:
     bench: Workbench
     load_profiles: Path
     require_all: bool
+    runtime: str
+    cortex: tuple[str, ...]
 
 
 Measure = Callable[[Context], Iterator[Record]]
@@ -43,11 +46,12 @@ Measure = Callable[[Context], Iterator[Record]]
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite's module, whether it writes to the stack, whether it searches in eval sets."""
+    """A suite's module, whether it writes to the stack, searches in eval sets, inflicts faults."""
 
     module: str
     writes: bool = True
     needs_sets: bool = True
+    faults: bool = False
 
     def measure(self, context: Context) -> Iterator[Record]:
         """Run it; a suite whose module is not installed collects nothing."""
@@ -65,4 +69,5 @@ SUITES: dict[str, Suite] = {
     "contract": Suite("harness.probes.contract", needs_sets=False),
     "relevance": Suite("harness.probes.relevance"),
     "load": Suite("harness.probes.load"),
+    "resilience": Suite("harness.probes.resilience", needs_sets=False, faults=True),
 }

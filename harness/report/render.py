@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jinja2
 
-from harness.report import gate_view, load_view, relevance_view
+from harness.report import gate_view, load_view, relevance_view, resilience_view
 from harness.report.charts import path
 from harness.results import Records
 from harness.runs import RunRecord
@@ -57,6 +57,7 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
     environment.filters["ms"] = _ms
     script = environment.get_template("report.js").render()
     verdict = run.concluded()
+    contract = [case for case in records.cases if case.suite == "contract"]
     sign, tone, headline = WORDS[verdict.outcome]
     return environment.get_template("report.html.j2").render(
         run=run,
@@ -71,9 +72,10 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         relevance=relevance_view.view(run_folder, run, records),
         load=load_view.view(run_folder, records),
-        cases=records.cases,
-        failed_cases=[case for case in records.cases if case.outcome in ("failed", "error")],
-        skipped_cases=[case for case in records.cases if case.outcome == "skipped"],
+        resilience=resilience_view.view(run_folder, records),
+        cases=contract,
+        failed_cases=[case for case in contract if case.outcome in ("failed", "error")],
+        skipped_cases=[case for case in contract if case.outcome == "skipped"],
         failures=records.failures,
         listed=LISTED,
     )
