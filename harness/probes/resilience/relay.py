@@ -49,8 +49,9 @@ class Relay:
     async def _cut(self) -> None:
         for writer in list(self._open):
             end = writer.get_extra_info("socket")
-            # Lingering for no time turns the farewell into a reset.
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            # Lingering for no time turns the farewell into a reset; one that is closed needs none.
+            with contextlib.suppress(OSError):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.transport.abort()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
