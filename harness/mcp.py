@@ -27,6 +27,10 @@ class BadAnswer(Exception):
     """The server answered with something that is not a tool result."""
 
 
+class ProtocolRefused(BadAnswer):
+    """The server answered with an error of the protocol, or with a status that says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A tool's structured content, its stage times in ms, and how long the call took."""
@@ -63,11 +67,13 @@ def content_of(status: int, body: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(body)
     except ValueError as err:
+        if status >= 400:
+            raise ProtocolRefused(f"HTTP {status}: {body[:200]!r}") from err
         raise BadAnswer(f"HTTP {status}, and not JSON: {body[:200]!r}") from err
     if not isinstance(answer, dict):
         raise BadAnswer(f"HTTP {status}, and not a JSON-RPC answer: {body[:200]!r}")
     if "error" in answer:
-        raise BadAnswer(f"HTTP {status}, protocol error: {json.dumps(answer['error'])[:400]}")
+        raise ProtocolRefused(f"HTTP {status}, protocol error: {json.dumps(answer['error'])[:400]}")
     result = answer.get("result", {})
     if not isinstance(result, dict):
         raise BadAnswer(f"HTTP {status}: the result is no object: {body[:200]!r}")
@@ -109,11 +115,13 @@ def stretches_of(header: str) -> list[Stretch]:
 class Client:
     """Calls tools of one server; safe to share between threads."""
 
-    def __init__(self, mcp_url: str, token: str | None = None) -> None:
+    def __init__(
+        self, mcp_url: str, token: str | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
         self.url = mcp_url
         self._token = token
         limits = httpx.Limits(max_connections=16, max_keepalive_connections=16)
-        self._http = httpx.Client(timeout=TIMEOUT_S, limits=limits, trust_env=False)
+        self._http = httpx.Client(timeout=timeout_s, limits=limits, trust_env=False)
 
     def call(self, tool: str, **arguments: object) -> Answer:
         """Call a tool; raises `ToolRefused`, `BadAnswer` or `httpx.TransportError`."""

@@ -110,6 +110,22 @@ METRICS: dict[str, Metric] = {
     "load.resource.cpu": Metric("cores", "lower", "mean CPU one service used"),
     "load.resource.cpu-max": Metric("cores", "lower", "most CPU one service used in a second"),
     "load.resource.rss": Metric("MiB", "lower", "most memory of one service, shared pages once"),
+    "resilience.faults": Metric("faults", "higher", "faults that were inflicted under load"),
+    "resilience.failures": Metric(
+        "faults", "lower", "faults after which something was not as it must be"
+    ),
+    "resilience.skipped": Metric("faults", "lower", "faults left out, with a reason"),
+    "resilience.writes": Metric("writes", "higher", "calls that write and were acknowledged"),
+    "resilience.lost-writes": Metric(
+        "writes", "lower", "items that are not there or are not as it was acknowledged"
+    ),
+    "resilience.unreported": Metric(
+        "calls", "lower", "calls that failed and looked like success, or never ended"
+    ),
+    "resilience.recovery": Metric(
+        "s", "lower", "from a fault's end until all is whole without a hand; the longest of all"
+    ),
+    "resilience.strays": Metric("processes", "lower", "processes that outlived their stack"),
     **{
         f"load.{series}.{name}": Metric("ms", "lower", f"{name} of {meaning}")
         for series, meaning in {

@@ -60,6 +60,23 @@ def _started(
         raise StackFailed(f"{command[0]}: cannot be started ({err.strerror})") from err
 
 
+def bearing(mark: str, folder: Path) -> dict[int, str]:
+    """Processes (id to command) that have a mark in their environment, or to do with a folder."""
+    found: dict[int, str] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            # A zombie has neither environment nor words.
+            known = words and (
+                mark.encode() in (entry / "environ").read_bytes().split(b"\0")
+                or str(folder) in words
+                or os.readlink(entry / "cwd").startswith(str(folder))
+            )
+            if known and int(entry.name) != os.getpid():
+                found[int(entry.name)] = words.strip()[:200]
+    return found
+
+
 def end(child: Child) -> None:
     """Ask a child's group to stop, and kill what is left of it after a while."""
     _signal_group(child, signal.SIGTERM)

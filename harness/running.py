@@ -123,6 +123,11 @@ def _foreign(options: Options) -> Targets | None:
     if options.stack in RUNTIMES:
         return None
     found = targets.read(Path(options.stack))
+    if faults := [name for name in options.suites if ALL[name].faults]:
+        raise UsageMistake(
+            f"{', '.join(faults)} kills and stops services; that is refused on the stack "
+            f"{options.stack} describes, which this run did not start; leave --stack out"
+        )
     writing = [name for name in options.suites if ALL[name].writes]
     if writing and not options.allow_writes:
         raise UsageMistake(
@@ -195,6 +200,8 @@ def _measure_all(
                 load_profiles=options.load_profiles,
                 require_all=options.require_all,
                 search=options.search,
+                runtime=options.stack,
+                cortex=options.cortex,
             )
             for name in options.suites:
                 _measure(name, context, record)

@@ -28,7 +28,8 @@ class Context:
     """What a suite may use: the stack, where to write, the eval sets, a seed.
 
     `owned` is False on a stack the run did not start: faults are refused there, and what a suite
-    writes stays. Databases, server variants and cached embeddings come from `bench`.
+    writes stays. Databases, server variants and cached embeddings come from `bench`; `runtime` and
+    `cortex` are how a further stack is brought up.
     """
 
     targets: Targets
@@ -40,6 +41,8 @@ class Context:
     bench: Workbench
     load_profiles: Path
     require_all: bool
+    runtime: str
+    cortex: tuple[str, ...]
     search: "Wish | None" = None
 
 
@@ -48,7 +51,7 @@ Measure = Callable[[Context], Iterator[Record]]
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite's module, whether it writes to the stack, whether it searches in eval sets.
+    """A suite's module, whether it writes to the stack, searches in eval sets, inflicts faults.
 
     `for_any_server`: whether it asks only what an adapter can do.
     """
@@ -57,6 +60,7 @@ class Suite:
     writes: bool = True
     needs_sets: bool = True
     for_any_server: bool = False
+    faults: bool = False
 
     def measure(self, context: Context) -> Iterator[Record]:
         """Run it; a suite whose module is not installed collects nothing."""
@@ -77,5 +81,6 @@ SUITES: dict[str, Suite] = {
     "contract": Suite("harness.probes.contract", needs_sets=False),
     "relevance": Suite("harness.probes.relevance", for_any_server=True),
     "load": Suite("harness.probes.load", for_any_server=True),
+    "resilience": Suite("harness.probes.resilience", needs_sets=False, faults=True),
 }
 ALL = {**SUITES, PROFILING: Suite("harness.probes.profiling")}

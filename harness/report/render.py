@@ -6,7 +6,13 @@ from pathlib import Path
 
 import jinja2
 
-from harness.report import flame_view, gate_view, load_view, relevance_view
+from harness.report import (
+    flame_view,
+    gate_view,
+    load_view,
+    relevance_view,
+    resilience_view,
+)
 from harness.report.charts import path
 from harness.results import Records
 from harness.runs import RunRecord
@@ -57,6 +63,7 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
     environment.filters["ms"] = _ms
     script = environment.get_template("report.js").render()
     verdict = run.concluded()
+    contract = [case for case in records.cases if case.suite == "contract"]
     sign, tone, headline = WORDS[verdict.outcome]
     profile = flame_view.view(run_folder)
     if profile is not None and verdict.outcome is Outcome.PASS:
@@ -75,9 +82,10 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         relevance=relevance_view.view(run_folder, run, records),
         load=load_view.view(run_folder, records),
         profile=profile,
-        cases=records.cases,
-        failed_cases=[case for case in records.cases if case.outcome in ("failed", "error")],
-        skipped_cases=[case for case in records.cases if case.outcome == "skipped"],
+        resilience=resilience_view.view(run_folder, records),
+        cases=contract,
+        failed_cases=[case for case in contract if case.outcome in ("failed", "error")],
+        skipped_cases=[case for case in contract if case.outcome == "skipped"],
         failures=records.failures,
         listed=LISTED,
     )

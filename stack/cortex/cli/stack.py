@@ -45,7 +45,7 @@ def _layout(state_dir: Path, name: str) -> StackLayout:
 @click.option("--profile", type=click.Choice(["memory"]), default="memory", help="What to run.")
 @click.option("--port-offset", type=click.IntRange(0, 60000), default=0, help="Shift every port.")
 @click.option("--free-ports", is_flag=True, help="Take any free ports.")
-@click.option("--fast", is_flag=True, help="Postgres without durability, for tests.")
+@click.option("--fast", is_flag=True, help="Data may be lost if the machine crashes, for tests.")
 @click.option("--wait", is_flag=True, help="Return when all is ready, or say what failed.")
 @click.option("--wait-timeout", type=float, default=300.0, help="Seconds to wait.")
 @click.option("--json", "as_json", is_flag=True, help="Print the state as JSON.")

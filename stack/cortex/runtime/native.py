@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import random
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -31,6 +33,8 @@ from cortex.shared.errors import InvalidInput, StackError, Unavailable
 from cortex.shared.settings import inherited_environment
 
 LOOK_EVERY_S = 0.05
+CALLERS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+FREE_PORTS_FROM = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +133,22 @@ def _choose_ports(services: tuple[Service, ...], wish: Wish) -> dict[str, int]:
 
 
 def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+    """Ports nobody holds, below those the machine gives to callers.
+
+    Of those a caller could take one while its service is restarted, even by calling that service.
+    """
+    given_from = int(CALLERS_PORTS.read_text().split()[0])
+    candidates = range(FREE_PORTS_FROM, max(given_from, FREE_PORTS_FROM + 1000))
+    found: list[int] = []
+    with contextlib.ExitStack() as held:
+        for port in random.sample(candidates, len(candidates)):
+            if len(found) == count:
+                break
+            one = held.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                found.append(port)
+    return found
 
 
 def wait_until_ready(layout: StackLayout, within_s: float) -> Iterator[StackState]:
@@ -187,6 +202,8 @@ def _stop_everything(layout: StackLayout, state: StackState) -> None:
         processes.stop(pids, signal.SIGTERM, 10.0)
     processes.stop(database, signal.SIGINT, 30.0)
     processes.stop(processes.with_stack_id(state.stack_id), signal.SIGTERM, 10.0)
+    # What a killed Postgres left standing still; it bears no stack id any more.
+    processes.stop(processes.working_in(layout.data_dir("postgres")), signal.SIGKILL, 5.0)
 
 
 def _postmaster(layout: StackLayout) -> dict[int, int]:

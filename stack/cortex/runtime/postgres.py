@@ -48,7 +48,9 @@ EXPLAINING = (
     "auto_explain.sample_rate",
 )
 # For tests and gates only: a crash of the machine may lose all, one of the server loses nothing.
-FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# synchronous_commit stays on: without it a commit is acknowledged while its WAL is still in the
+# server's own memory, and what was acknowledged last dies with the server (tests/stack/ shows it).
+FAST = {"fsync": "off", "full_page_writes": "off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +184,24 @@ def superuser_url(plan: Plan) -> str:
     )
 
 
-def answers(plan: Plan) -> str | None:
-    """The server's version once it answers over TCP, else None."""
+def answers(plan: Plan) -> tuple[str | None, bool]:
+    """The server's version once it lets us in over TCP, else None; and whether it said anything.
+
+    One that is shutting down counts as silent: it lets nobody in until its last caller has left,
+    which a pool of connections never does.
+    """
     try:
+        # No statement is run: one has no deadline, where the server stands still.
         with psycopg.connect(superuser_url(plan)) as connection:
-            row = connection.execute("SELECT current_setting('server_version')").fetchone()
-            return str(row[0]) if row else None
+            return connection.info.parameter_status("server_version"), True
     except psycopg.OperationalError as err:
-        if "password authentication failed" in str(err):
+        told = str(err)
+        if "password authentication failed" in told:
             raise Misconfigured(
                 f"the password in {plan.layout.env_file} is not the one this data was made with; "
                 "put the old one back, or remove the data with `cortex down --volumes`"
             ) from err
-        return None
+        return None, "FATAL" in told and "is shutting down" not in told
 
 
 def lay_down_application(plan: Plan) -> None:

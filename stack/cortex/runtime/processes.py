@@ -42,6 +42,22 @@ def with_stack_id(stack_id: str) -> dict[int, int]:
     return found
 
 
+def working_in(folder: Path) -> dict[int, int]:
+    """Processes (id to ticks) whose working folder this is.
+
+    So Postgres' are found, also when their parent is gone: each leads a group of its own, and has
+    its title where the stack's id was.
+    """
+    found: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and os.path.samefile(entry / "cwd", folder):
+                pid = int(entry.name)
+                if ticks := start_ticks(pid):
+                    found[pid] = ticks
+    return found
+
+
 def signal_group(pid: int, number: signal.Signals) -> None:
     """Send a signal to the process group that `pid` leads, or to `pid` alone if it leads none."""
     with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -3,13 +3,14 @@
 It runs detached, one a stack: `python -m cortex.runtime.supervisor STATE_DIR NAME`.
 """
 
-import contextlib
 import logging
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -17,7 +18,8 @@ from typing import IO
 
 import httpx
 
-from cortex.runtime import postgres, processes
+from cortex.runtime import health, postgres, processes
+from cortex.runtime.health import Health
 from cortex.runtime.layout import ProcessState, StackLayout, StackState, load_state, read_secrets
 from cortex.runtime.services import SERVICES, Plan, Service
 from cortex.shared.errors import StackError
@@ -27,8 +29,13 @@ from cortex.shared.settings import inherited_environment
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 0.1
-BACK_OFF_S = (0.5, 1, 2, 4, 8, 15, 30)
+ASK_EVERY_S = 2.0
+BACK_OFF_S = (0.5, 1, 2, 4)
+"""The longest pause is short: when the cause of a fall ends, nobody waits long for the next try."""
 STABLE_AFTER_S = 60.0
+SILENT_FOR_S = 7.0
+"""How long a service that was ready may give no answer before it is replaced. It counts from the
+first answer that did not come, so that a machine that stood still does not replace everything."""
 FIRST_STARTS = 3
 """A service that never was ready is given up after so many starts."""
 
@@ -42,8 +49,11 @@ class Running:
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     ever_ready: bool = False
+    left_to_run: tuple[tuple[str, ...], ...] = ()
     retry_at: float = 0.0
-    next_look: float = 0.0
+    next_ask: float = 0.0
+    asked: "Future[Health] | None" = None
+    heard_at: float = 0.0
     log: IO[bytes] | None = field(default=None, repr=False)
 
 
@@ -63,6 +73,8 @@ class Supervisor:
         self._stopping = False
         self._unsaved = False
         self._client = httpx.Client(timeout=2.0, trust_env=False)
+        # Asked beside the loop: one that gives no answer must not keep it from the others.
+        self._askers = ThreadPoolExecutor(len(self._running), "ask")
 
     def run(self) -> None:
         """Run until a signal says stop, or the first start of a service fails for good."""
@@ -84,50 +96,74 @@ class Supervisor:
 
     def _look(self, one: Running) -> None:
         now = time.monotonic()
-        if one.state.state == "failed" or now < one.next_look:
+        if one.state.state == "failed":
             return
         if one.process is None:
             if now >= one.retry_at and self._needs_ready(one.service):
                 self._start(one)
-        elif one.process.poll() is not None:
-            self._fell(one, f"exited with {one.process.returncode}")
-        elif one.state.state in ("starting", "restarting", "unhealthy"):
-            self._await_ready(one)
-        elif now - one.started_at > STABLE_AFTER_S:
-            self._check_health(one)
+        elif (code := one.process.poll()) is not None:
+            if code == 0 and one.left_to_run:
+                self._tried(one, self._run_next)
+            else:
+                self._fell(one, f"{_words(one)} exited with {code}")
+        elif now - one.started_at > one.service.ready_within_s and one.left_to_run:
+            self._fell(one, f"{_words(one)} took over {one.service.ready_within_s:.0f} s")
+        elif not one.left_to_run:
+            self._tried(one, self._ask)
+
+    def _tried(self, one: Running, step: Callable[[Running], None]) -> None:
+        try:
+            step(one)
+        except (StackError, OSError, subprocess.SubprocessError) as err:
+            self._fell(one, str(err))
 
     def _needs_ready(self, service: Service) -> bool:
         needed = (self._running[name] for name in service.needs if name in self._running)
         return all(one.ever_ready for one in needed)
 
     def _start(self, one: Running) -> None:
-        one.started_at = time.monotonic()
+        one.started_at = one.heard_at = one.next_ask = time.monotonic()
         one.state.state = "restarting" if one.ever_ready else "starting"
-        try:
-            self._spawn(one)
-        except (StackError, OSError, subprocess.SubprocessError) as err:
-            self._fell(one, str(err))
-            return
-        self._save()
+        self._tried(one, self._begin)
 
-    def _spawn(self, one: Running) -> None:
+    def _begin(self, one: Running) -> None:
         path = self._layout.log_file(one.service.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         one.log = path.open("ab")
         if one.service.name == "postgres":
-            programs, owner = postgres.bin_dir(), postgres.account()
-            data = postgres.prepare(self._plan, programs, owner)
-            environment = postgres.environment()
-            command: tuple[str, ...] = (str(programs / "postgres"), "-D", str(data))
-            user = owner.run_as() if owner else {}
+            self._start_postgres(one)
         else:
-            environment = self.environment_of(one.service)
-            command, user = one.service.command, {}
-            for first in one.service.before:
-                self._run_before(one, first, environment)
+            # What comes before a service is done once; a restart must not wait for it, nor for
+            # the database it may need.
+            before = () if one.ever_ready else one.service.before
+            one.left_to_run = (*before, one.service.command)
+            self._run_next(one)
+
+    def _start_postgres(self, one: Running) -> None:
+        programs, owner = postgres.bin_dir(), postgres.account()
+        data = postgres.prepare(self._plan, programs, owner)
+        # What a killed server left standing still holds its shared memory; a new one won't start.
+        processes.stop(processes.working_in(data), signal.SIGKILL, 5.0)
+        command = (str(programs / "postgres"), "-D", str(data))
+        user = owner.run_as() if owner else {}
+        self._spawn(one, command, postgres.environment(), user)
+
+    def _run_next(self, one: Running) -> None:
+        """Run the next of a service's commands; the last one is the service itself."""
+        command, *rest = one.left_to_run
+        self._spawn(one, command, self.environment_of(one.service), {})
+        one.left_to_run = tuple(rest)
+
+    def _spawn(
+        self,
+        one: Running,
+        command: tuple[str, ...],
+        environment: Mapping[str, str],
+        user: Mapping[str, object],
+    ) -> None:
         one.process = subprocess.Popen(
             command,
-            env=environment | {processes.STACK_ID_VARIABLE: self._state.stack_id},
+            env={**environment, processes.STACK_ID_VARIABLE: self._state.stack_id},
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=one.log,
@@ -137,6 +173,7 @@ class Supervisor:
         )
         one.state.pid = one.process.pid
         one.state.ticks = processes.start_ticks(one.process.pid)
+        self._save()
 
     def environment_of(self, service: Service) -> dict[str, str]:
         """A service's environment: the caller's, less other stacks' settings, plus its row's."""
@@ -148,70 +185,55 @@ class Supervisor:
         }
         return dict(service.defaults) | inherited | dict(service.environment(self._plan))
 
-    def _run_before(self, one: Running, command: tuple[str, ...], env: dict[str, str]) -> None:
-        env = env | {processes.STACK_ID_VARIABLE: self._state.stack_id}
-        done = subprocess.run(
-            command, env=env, cwd="/", stdin=subprocess.DEVNULL, stdout=one.log, stderr=one.log
-        )
-        if done.returncode:
-            raise StackError(f"`{' '.join(command[2:])}` exited with {done.returncode}")
-
-    def _await_ready(self, one: Running) -> None:
-        try:
-            version = self._ready(one.service)
-        except StackError as err:
-            self._fell(one, str(err))
+    def _ask(self, one: Running) -> None:
+        """Ask for a service's health, or judge the answer of when it was asked last."""
+        now = time.monotonic()
+        if one.asked is None:
+            if now >= one.next_ask:
+                one.asked = self._askers.submit(health.ask, one.service, self._plan, self._client)
             return
-        if version is not None:
-            one.state.state, one.state.version, one.state.why = "ready", version, ""
-            if not one.ever_ready or one.state.ready_s is None:
-                one.state.ready_s = round(time.monotonic() - one.started_at, 2)
-            one.ever_ready = True
-            log.info("service ready", extra={"service": one.service.name})
+        if one.asked.done():
+            found = one.asked.result()
+            one.asked = None
+            one.next_ask = now + (ASK_EVERY_S if found.version is not None else 0.0)
+            self._judge(one, found, now)
+
+    def _judge(self, one: Running, found: Health, now: float) -> None:
+        if found.lives:
+            one.heard_at = now
+        if found.version is not None:
+            if one.state.state != "ready":
+                self._is_ready(one, found.version)
+            return
+        if one.state.state == "ready":
+            one.state.state = "unhealthy"
+            one.started_at = one.heard_at = now
             self._save()
-        elif time.monotonic() - one.started_at > one.service.ready_within_s:
-            if one.ever_ready and one.service.live_path and self._lives(one.service):
-                one.started_at = time.monotonic()
-                return
+        if one.state.state == "unhealthy" and now - one.heard_at > SILENT_FOR_S:
+            self._fell(one, f"gave no answer for {SILENT_FOR_S:.0f} s")
+        elif now - one.started_at > one.service.ready_within_s and not (
+            # Alive and not ready: the cause is another service, and a new process would not help.
+            one.ever_ready and one.service.live_path and found.lives
+        ):
             self._fell(one, f"was not ready within {one.service.ready_within_s:.0f} s")
 
-    def _ready(self, service: Service) -> str | None:
-        if service.name == "postgres":
-            version = postgres.answers(self._plan)
-            if version is not None and not self._running["postgres"].ever_ready:
-                postgres.lay_down_application(self._plan)
-            return version
-        try:
-            answer = self._client.get(f"{self._plan.url(service.name)}{service.health_path}")
-        except httpx.HTTPError:
-            return None
-        if answer.status_code != 200:
-            return None
-        with contextlib.suppress(ValueError, AttributeError):
-            return str(answer.json().get("version", ""))
-        return ""
-
-    def _lives(self, service: Service) -> bool:
-        """Whether the process answers, though it may not be ready: another service is the cause."""
-        try:
-            answer = self._client.get(f"{self._plan.url(service.name)}{service.live_path}")
-        except httpx.HTTPError:
-            return False
-        return answer.status_code == 200
-
-    def _check_health(self, one: Running) -> None:
-        one.next_look = time.monotonic() + 5.0
-        if one.service.health_path and self._ready(one.service) is None:
-            one.state.state = "unhealthy"
-            one.started_at = time.monotonic()
-            self._save()
+    def _is_ready(self, one: Running, version: str) -> None:
+        if one.service.name == "postgres" and not one.ever_ready:
+            postgres.lay_down_application(self._plan)
+        one.state.state, one.state.version, one.state.why = "ready", version, ""
+        if not one.ever_ready or one.state.ready_s is None:
+            one.state.ready_s = round(time.monotonic() - one.started_at, 2)
+        one.ever_ready = True
+        log.info("service ready", extra={"service": one.service.name})
+        self._save()
 
     def _fell(self, one: Running, why: str) -> None:
         ran_s = time.monotonic() - one.started_at
         if one.process is not None:
-            processes.stop({one.state.pid: one.state.ticks}, signal.SIGKILL, 1.0)
+            first, within_s = _farewell(one.service)
+            processes.stop({one.state.pid: one.state.ticks}, first, within_s)
             one.process.wait()
-        one.process = None
+        one.process, one.asked, one.left_to_run = None, None, ()
         one.state.restarts = 1 if ran_s > STABLE_AFTER_S else one.state.restarts + 1
         one.state.why = why
         pause = BACK_OFF_S[min(one.state.restarts, len(BACK_OFF_S)) - 1]
@@ -227,11 +249,11 @@ class Supervisor:
     def _stop_all(self) -> None:
         for one in reversed(self._running.values()):
             if one.process is not None and one.process.poll() is None:
-                first = signal.SIGINT if one.service.name == "postgres" else signal.SIGTERM
                 one.state.state = "stopping"
                 self._save()
-                _stop_child(one, first)
+                _stop_child(one)
             one.state.state, one.state.pid, one.state.ticks = "stopped", 0, 0
+        self._askers.shutdown(wait=False, cancel_futures=True)
         processes.stop(processes.with_stack_id(self._state.stack_id), signal.SIGTERM, 5.0)
         self._state.supervisor.state = "stopped"
         self._save()
@@ -247,8 +269,25 @@ class Supervisor:
             self._unsaved = False
 
 
-def _stop_child(one: Running, first: signal.Signals) -> None:
+def _words(one: Running) -> str:
+    """What of a service ran: one of the commands before it, or itself."""
+    if not one.left_to_run:
+        return "the service"
+    place = len(one.service.before) - len(one.left_to_run)
+    return f"`{' '.join(one.service.before[place][2:])}`"
+
+
+def _farewell(service: Service) -> tuple[signal.Signals, float]:
+    """How a process that must go is asked first, and the seconds it has before it is killed.
+
+    Postgres lets go of its callers and writes all down, if it still hears.
+    """
+    return (signal.SIGINT, 3.0) if service.name == "postgres" else (signal.SIGKILL, 1.0)
+
+
+def _stop_child(one: Running) -> None:
     assert one.process is not None
+    first = signal.SIGINT if one.service.name == "postgres" else signal.SIGTERM
     processes.signal_group(one.process.pid, first)
     try:
         one.process.wait(one.service.stop_within_s)

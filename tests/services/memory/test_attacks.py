@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -279,3 +280,73 @@ def test_a_save_that_lost_its_database_at_the_last_moment_says_so(database_url: 
 
     with pytest.raises(Uncertain, match="look whether it is there"):
         asyncio.run(write())
+
+
+def test_a_full_disk_is_named_and_searching_goes_on(
+    start: Start, disk_that_is_full: Callable[[], object]
+) -> None:
+    memory = start()
+    project = new_project(memory)
+    memory("AddItem", project=project, **note("ladder", "in the shed"))
+    disk_that_is_full()
+
+    with pytest.raises(ToolFailed, match=r"^Unavailable: the database's disk is full.*nothing was"):
+        memory("AddItem", project=project, **note("rope", "in the cellar"))
+
+    found = memory("FindItems", project=project, queries=["ladder", "rope"])
+    assert [hit["item"]["title"] for hit in found["hits"]] == ["ladder"]
+
+
+@pytest.fixture
+def disk_that_is_full(database_url: str) -> Iterator[Callable[[], object]]:
+    """From its call on, Postgres answers new items with its error for a full disk."""
+    make = (
+        "CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION "
+        "'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;"
+        "CREATE TRIGGER no_space BEFORE INSERT ON memory_items EXECUTE FUNCTION no_space()"
+    )
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield lambda: connection.execute(make)
+        connection.execute("DROP FUNCTION IF EXISTS no_space CASCADE")
+
+
+def test_what_was_saved_and_could_not_be_read_back_is_not_called_unchanged(
+    start: Start, database_url: str, reading_that_ends_the_connection: Callable[[], object]
+) -> None:
+    memory = start()
+    project = new_project(memory)
+    item = memory("AddItem", project=project, **note("ladder", "in the shed"))["item"]
+    reading_that_ends_the_connection()
+
+    saved = r"^Uncertain: this was saved, .*do not send it again$"
+    with pytest.raises(ToolFailed, match=saved):
+        memory("AddItem", project=project, **note("rope", "in the cellar"))
+
+    with psycopg.connect(database_url) as connection:
+        titles = connection.execute(
+            "SELECT title FROM memory_items WHERE title IN ('rope', 'ladder') ORDER BY title"
+        ).fetchall()
+    assert ("rope",) in titles
+    with pytest.raises(ToolFailed, match=r"^Unavailable: .*nothing was changed"):
+        memory("DeleteItem", id=item["id"])
+
+
+@pytest.fixture
+def reading_that_ends_the_connection(database_url: str) -> Iterator[Callable[[], object]]:
+    """From its call on, whoever reads embeddings loses the connection; they can be written."""
+    table = "memory_item_embeddings"
+    make = (
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; "
+        f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY; "
+        f"CREATE POLICY writes ON {table} FOR INSERT WITH CHECK (true); "
+        f"CREATE POLICY reads ON {table} FOR SELECT "
+        "USING (pg_terminate_backend(pg_backend_pid()) IS NULL)"
+    )
+    unmake = (
+        f"DROP POLICY IF EXISTS reads ON {table}; DROP POLICY IF EXISTS writes ON {table}; "
+        f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY; "
+        f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"
+    )
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield lambda: connection.execute(make)
+        connection.execute(unmake)

@@ -15,7 +15,7 @@ from cortex.memory.core.texts import added_words, embedded_text, field_words
 from cortex.memory.records import CATEGORY_FIELDS, DEFAULT_STATUS, Embedding, MemoryItem, VectorRow
 from cortex.memory.store import ItemStore
 from cortex.memory.store.items import Change, ItemWords, Listing, NewItem, OtherVersion
-from cortex.shared.errors import Conflict, InvalidInput, NotFound
+from cortex.shared.errors import Conflict, InvalidInput, NotFound, Unavailable, Uncertain
 
 Step = Callable[[MemoryItem], Awaitable[None]]
 
@@ -85,8 +85,21 @@ class Items:
         ]
         moment = clock.now()
         await self._store.add(owner.id, owner.number, new, model.number, self._language, moment)
-        found = await self._store.get([item.id for item in new], None)
-        return [found[item.id] for item in new]
+        return await self._saved([item.id for item in new])
+
+    async def _saved(self, ids: Sequence[UUID]) -> list[MemoryItem]:
+        """Items that were just written, as they are now.
+
+        The write stands whatever happens here: no failure of this may be told as one of the write.
+        """
+        try:
+            found = await self._store.get(ids, None)
+        except Unavailable as err:
+            raise Uncertain(
+                "this was saved, but the database went away before it could be read back; "
+                "look at it, do not send it again"
+            ) from err
+        return [found[one] for one in ids]
 
     async def get(self, caller: Caller, ids: Sequence[UUID]) -> tuple[list[MemoryItem], list[UUID]]:
         """Items in the order asked for, and the ids that name none this caller may see."""
@@ -183,7 +196,7 @@ class Items:
         if item.deleted_at is not None:
             raise Conflict("the item is deleted; restore it first with RestoreItem")
         await once(item)
-        return await self.get_one(caller, item_id)
+        return (await self._saved([item_id]))[0]
 
     async def set_status(
         self, caller: Caller, item_id: UUID, status: str, expected: int | None
@@ -192,21 +205,21 @@ class Items:
         caller.must_write()
         await self.get_one(caller, item_id)
         await self._store.set_status(item_id, status, expected, clock.now())
-        return await self.get_one(caller, item_id)
+        return (await self._saved([item_id]))[0]
 
     async def delete(self, caller: Caller, item_id: UUID) -> MemoryItem:
         """The item, hidden from every search and list."""
         caller.must_write()
         await self.get_one(caller, item_id)
         await self._store.delete(item_id, clock.now())
-        return await self.get_one(caller, item_id)
+        return (await self._saved([item_id]))[0]
 
     async def restore(self, caller: Caller, item_id: UUID) -> MemoryItem:
         """The item as it was before it was deleted."""
         caller.must_write()
         await self.get_one(caller, item_id)
         await self._store.restore(item_id, clock.now())
-        return await self.get_one(caller, item_id)
+        return (await self._saved([item_id]))[0]
 
     async def add_embedding(
         self, caller: Caller, item_id: UUID, draft: EmbeddingDraft, expected: int | None

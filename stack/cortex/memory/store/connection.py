@@ -237,6 +237,11 @@ class Database:
                 "title, content and fields: too many different words for one item's text index "
                 "(1 MB); split the item"
             ) from err
+        except psycopg.errors.DiskFull as err:
+            log.error("the database's disk is full")
+            raise Unavailable(
+                "the database's disk is full; it can be read, and written again when there is space"
+            ) from err
         except (PoolTimeout, psycopg.OperationalError, psycopg.InterfaceError) as err:
             log.warning("database error", extra={"error": type(err).__name__})
             raise Unavailable("the database did not answer; try again shortly") from err
