@@ -101,6 +101,7 @@ def _written(stand: Stand) -> Ledger:
     return ledger
 
 
+FILL = next(one for one in FAULTS if (one.name, one.service) == ("fill the disk of", "postgres"))
 FELL = Suffered(
     fault="kill",
     service="postgres",
@@ -126,7 +127,7 @@ def fell(finished: tuple[Harness, Ended]) -> tuple[Harness, Path]:
     harness, ended = finished
     folder = RunFolder(ended.run)
     outcomes.write(folder, [FELL])
-    away = outcomes.left_out(FAULTS[-1], "only root may mount a file system", require_all=False)
+    away = outcomes.left_out(FILL, "only root may mount a file system", require_all=False)
     for record in (*outcomes.records(FELL), away, *outcomes.totals([FELL], [away])):
         folder.append(record)
     record = folder.load()
