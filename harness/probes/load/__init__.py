@@ -42,11 +42,25 @@ def measure(context: "Context") -> Iterator[Record]:
     done: list[Measured] = []
     ceilings = Ceilings(context.folder.path / "logs")
     for profile in wanted:
-        done.append(_run(context, profile, ceilings.of(profile.size.processes)))
+        if profile.adapter and not (context.bench.has_strategies and context.bench.has_database):
+            progress.say(f"  {profile.name}: left out; {profile.adapter} needs a stack of our own")
+            continue
+        with _for(context, profile) as own:
+            done.append(_run(own, profile, ceilings.of(profile.size.processes)))
         yield from writing.records(done[-1])
         yield from where.records(done[-1])
         writing.write_tables(context.folder, done)
         where.write_tables(context.folder, done)
+
+
+@contextlib.contextmanager
+def _for(context: "Context", profile: LoadProfile) -> Iterator["Context"]:
+    """The context with the server a profile is about: the product's, or an adapter's."""
+    if not profile.adapter:
+        yield context
+        return
+    with context.bench.adapted(profile.adapter) as bench:
+        yield replace(context, bench=bench)
 
 
 def _run(context: "Context", profile: LoadProfile, ceiling: float) -> Measured:

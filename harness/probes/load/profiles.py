@@ -6,6 +6,7 @@ from typing import Literal
 
 import pydantic
 
+from harness import adapters
 from harness.errors import UsageMistake
 from harness.evalsets.collect import Profile
 from harness.measures.schedule import Law
@@ -126,6 +127,7 @@ class _File(_Shape):
     schema_: Literal["cortex.load/1"] = pydantic.Field(alias="schema")
     about: str
     valid: Valid = Valid()
+    adapter: str = ""
 
 
 class _ClosedFile(_File):
@@ -154,13 +156,14 @@ _SHAPES: dict[str, type[_ClosedFile] | type[_OpenFile] | type[_RampFile]] = {
 
 
 class LoadProfile(_Shape):
-    """One profile at one size."""
+    """One profile at one size; `adapter` names another memory server that is asked instead."""
 
     name: str
     about: str
     model: Literal["closed", "open", "ramp"]
     size: Closed | Open | Ramp
     valid: Valid
+    adapter: str = ""
 
 
 def read_all(folder: Path, profile: Profile) -> list[LoadProfile]:
@@ -185,9 +188,16 @@ def _read(path: Path, profile: Profile) -> LoadProfile | None:
         first = err.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UsageMistake(f"{path}: {place} is {first['input']!r}: {first['msg']}") from err
+    if file.adapter:
+        adapters.check(file.adapter)
     size = file.quick if profile == "quick" else file.full
     if size is None:
         return None
     return LoadProfile(
-        name=path.stem, about=file.about, model=file.model, size=size, valid=file.valid
+        name=path.stem,
+        about=file.about,
+        model=file.model,
+        size=size,
+        valid=file.valid,
+        adapter=file.adapter,
     )
