@@ -4,7 +4,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,8 +18,16 @@ DOWN_WITHIN_S = 60.0
 
 
 @contextmanager
-def own_stack(runtime: str, logs: Path, cortex: Sequence[str] = CORTEX) -> Iterator[Targets]:
-    """A stack with its own name, free ports and a temporary folder; gone afterwards."""
+def own_stack(
+    runtime: str,
+    logs: Path,
+    cortex: Sequence[str] = CORTEX,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Targets]:
+    """A stack with its own name, free ports and a temporary folder; gone afterwards.
+
+    `environment` is what its command sees instead of our own.
+    """
     folder = Path(tempfile.mkdtemp(prefix="cortex-harness-"))
     # Postgres may run as another user and has to pass through.
     folder.chmod(0o711)
@@ -29,13 +37,15 @@ def own_stack(runtime: str, logs: Path, cortex: Sequence[str] = CORTEX) -> Itera
     up = ["up", "--runtime", runtime, "--profile", "memory", *which, "--free-ports", "--fast"]
     is_up = False
     try:
-        _run("up", [*cortex, *up, "--wait", "--json", "--out", str(out)], UP_WITHIN_S, logs)
+        made = [*cortex, *up, "--wait", "--json", "--out", str(out)]
+        _run("up", made, UP_WITHIN_S, logs, environment)
         is_up = True
         yield _described(out)
     finally:
         with interrupts.held():
             try:
-                _run("down", [*cortex, "down", *which, "--volumes"], DOWN_WITHIN_S, logs)
+                ended = [*cortex, "down", *which, "--volumes"]
+                _run("down", ended, DOWN_WITHIN_S, logs, environment)
             except StackFailed:
                 if is_up:  # else what went wrong first is what counts
                     raise
@@ -43,9 +53,15 @@ def own_stack(runtime: str, logs: Path, cortex: Sequence[str] = CORTEX) -> Itera
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(word: str, command: list[str], within_s: float, logs: Path) -> None:
+def _run(
+    word: str,
+    command: list[str],
+    within_s: float,
+    logs: Path,
+    environment: Mapping[str, str] | None,
+) -> None:
     log = logs / f"cortex-{word}.log"
-    with processes.running(command, None, log) as child:
+    with processes.running(command, environment, log) as child:
         processes.finish(child, within_s, f"`cortex {word}`", log)
 
 

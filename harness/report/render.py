@@ -19,6 +19,7 @@ CUT_CHARS = 700
 SIGNS: dict[Standing, tuple[str, str]] = {
     "held": ("✓", "held"),
     "fell": ("✗", "fell"),
+    "waived": ("~", "waived"),
     "inconclusive": ("?", "open"),
     "not-comparable": ("?", "not comparable"),
     "missing": ("!", "missing"),
@@ -27,6 +28,7 @@ SIGNS: dict[Standing, tuple[str, str]] = {
 TONES: dict[Standing, str] = {
     "held": "good",
     "fell": "bad",
+    "waived": "open",
     "inconclusive": "open",
     "not-comparable": "open",
     "missing": "bad",
@@ -44,6 +46,33 @@ WORDS = {
 
 def render(run_folder: Path, run: RunRecord, records: Records) -> str:
     """The report of a run as one page of HTML."""
+    environment = templates()
+    script = environment.get_template("report.js").render()
+    verdict = run.concluded()
+    sign, tone, headline = WORDS[verdict.outcome]
+    return environment.get_template("report.html.j2").render(
+        run=run,
+        verdict=verdict,
+        sign=sign,
+        tone=tone,
+        headline=headline,
+        groups=gate_view.groups(run.gates),
+        fallen=[gate for gate in run.gates if gate.standing in ("fell", "waived")],
+        signs=SIGNS,
+        tones=TONES,
+        script_hash=hash_of(script),
+        relevance=relevance_view.view(run_folder, run, records),
+        load=load_view.view(run_folder, records),
+        cases=records.cases,
+        failed_cases=[case for case in records.cases if case.outcome in ("failed", "error")],
+        skipped_cases=[case for case in records.cases if case.outcome == "skipped"],
+        failures=records.failures,
+        listed=LISTED,
+    )
+
+
+def templates() -> jinja2.Environment:
+    """The templates with their filters; a name that is not given is an error."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -55,28 +84,12 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
     environment.filters["short"] = _short
     environment.filters["path"] = path
     environment.filters["ms"] = _ms
-    script = environment.get_template("report.js").render()
-    verdict = run.concluded()
-    sign, tone, headline = WORDS[verdict.outcome]
-    return environment.get_template("report.html.j2").render(
-        run=run,
-        verdict=verdict,
-        sign=sign,
-        tone=tone,
-        headline=headline,
-        groups=gate_view.groups(run.gates),
-        fallen=[gate for gate in run.gates if gate.standing == "fell"],
-        signs=SIGNS,
-        tones=TONES,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        relevance=relevance_view.view(run_folder, run, records),
-        load=load_view.view(run_folder, records),
-        cases=records.cases,
-        failed_cases=[case for case in records.cases if case.outcome in ("failed", "error")],
-        skipped_cases=[case for case in records.cases if case.outcome == "skipped"],
-        failures=records.failures,
-        listed=LISTED,
-    )
+    return environment
+
+
+def hash_of(script: str) -> str:
+    """A script's hash, as a page's own policy names it."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _cut(text: str, length: int = CUT_CHARS) -> str:
