@@ -8,7 +8,7 @@ GATE_PROFILE ?= quick
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv gate test check format bench-search bench-embedding prove-harness up down status lock docs clean
+.PHONY: help venv browser gate test check format bench-search bench-embedding bench-scale prove-harness up down status lock docs clean
 
 help: ## Say what each word does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | awk -F'|' '{printf "  make %-16s%s\n", $$1, $$2}'
@@ -21,6 +21,9 @@ $(STAMP): requirements.lock pyproject.toml tools/check_python.sh
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
+
+browser: ## Install the browser pages are tested in (needs root)
+	@bash tools/install_browser.sh
 
 gate: venv ## Bring a stack up, run the suites, write the report, exit with the verdict
 	@$(BIN)/cortex-harness run --stack native --profile $(GATE_PROFILE)
@@ -51,6 +54,9 @@ bench-embedding: venv ## Measure the embedding service against a bare session
 
 prove-harness: venv ## Long proofs about the harness itself, resumed where they ended; docs/proofs
 	@$(BIN)/python -m harness.proofs
+
+bench-scale: venv ## Measure searches among ten thousand to a million vectors (about half an hour)
+	@$(BIN)/python -m harness.probes.search_scale --page docs/proofs/scale.md
 
 up: venv ## Bring the stack up, natively
 	@$(BIN)/cortex up --runtime native --wait

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from harness import baselines, gates_file, judging, outputs, running, stack
+from harness import annotations, baselines, gates_file, judging, outputs, running, stack
 from harness.comparing import running as comparing
 from harness.comparing import stored
 from harness.environment import ROOT
@@ -31,12 +31,21 @@ class _Ended(Exception):
 
 
 @click.group()
-def cortex_harness() -> None:
+@click.option(
+    "--annotations",
+    "annotated",
+    is_flag=True,
+    envvar="GITHUB_ACTIONS",
+    help="Print gates that do not hold as workflow commands of GitHub. [GITHUB_ACTIONS]",
+)
+@click.pass_context
+def cortex_harness(context: click.Context, annotated: bool) -> None:
     """Measure a running stack, and judge what was measured.
 
     Exit codes: 0 all gates hold; 1 a gate fell; 2 usage or configuration; 3 inconclusive or not
     comparable; 4 the stack or the harness failed; 5 nothing was collected.
     """
+    context.obj = annotated
 
 
 _OPTIONS = {
@@ -73,6 +82,12 @@ _OPTIONS = {
         multiple=True,
         metavar="NAME",
         help="An eval set by its name in ir_datasets, such as beir/scifact/test.",
+    ),
+    "--adapter": click.option(
+        "--adapter",
+        default="",
+        metavar="FILE.py:CLASS",
+        help="Measure another memory server, by an adapter; `postgres-recipe` comes along.",
     ),
     "--load-profiles": click.option(
         "--load-profiles",
@@ -163,6 +178,9 @@ def _command_of(text: str, usual: tuple[str, ...]) -> tuple[str, ...]:
 
 def _tell(folder: RunFolder) -> None:
     run = folder.load()
+    if click.get_current_context().find_root().obj:
+        for line in annotations.lines(run.gates):
+            say(line)
     for gate in run.gates:
         say(f"  {outputs.MARKS[gate.standing]:<18} {gate.id}: {gate.why}")
     for waiver in run.waivers:

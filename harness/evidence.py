@@ -51,6 +51,6 @@ class Evidence:
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[tuple[str, str], SetScores] = field(default_factory=dict)
     model: str = "unknown"
-    owned: bool = True
+    strategies: bool = True
     baseline: Baseline | None = None
     required: bool = False

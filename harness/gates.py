@@ -128,8 +128,9 @@ class _Judge:
         if gate.metric == LOST:
             yield self._lost()
             return
-        if not self._evidence.owned and gate.suite == "relevance" and self._needs_strategies():
-            why = "other strategies are not started on a stack that is not the run's own"
+        relevance = gate.suite == "relevance"
+        if not self._evidence.strategies and relevance and self._needs_strategies():
+            why = "other strategies are started of the product's own server, on the run's own stack"
             yield self._as("strategies", "not-applicable", why)
             return
         if absent := self._absent():

@@ -25,7 +25,8 @@ def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) 
     """The verdict on a run; gates, baseline, figures and verdict are set in `run`, not saved."""
     records = results.read(folder.path)
     path = baselines.path_of(evals, run.profile)
-    baseline = baselines.read(path)
+    # Another server is no regression of ours.
+    baseline = None if run.adapter else baselines.read(path)
     if baseline is not None:
         # What the report compares with stays with the run, whatever is accepted later.
         folder.write("baseline.json", path.read_text(encoding="utf-8"))
@@ -36,7 +37,7 @@ def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) 
         fingerprints={name: one.fingerprint for name, one in run.data.items()},
         scores=score_tables.read(folder.path),
         model=run.stack.model if run.stack else "unknown",
-        owned=run.stack.owned if run.stack else True,
+        strategies=not run.adapter and (run.stack.owned if run.stack else True),
         baseline=baseline,
         required=run.sets_required,
     )
@@ -106,6 +107,9 @@ def gate_record(judgement: Judgement) -> GateRecord:
 def _baseline(
     path: Path, baseline: Baseline | None, run: RunRecord, judged: list[Judgement]
 ) -> BaselineRecord:
+    if run.adapter:
+        note = f"{run.adapter} is not what the baseline is of: only floors were judged"
+        return BaselineRecord(state="unused", file=path.name, note=note)
     if baseline is None:
         note = "there is no baseline of this profile yet: only floors were judged"
         return BaselineRecord(state="absent", file=path.name, note=note)

@@ -44,6 +44,27 @@ METRICS: dict[str, Metric] = {
     "relevance.nothing-false": Metric(
         "share", "lower", "judged queries that were told 'nothing relevant' although there is"
     ),
+    "relevance.nothing-separation": Metric(
+        "share",
+        "higher",
+        "how often a query with an answer has a higher first score than one without, ties half",
+    ),
+    "relevance.score-separation": Metric(
+        "share",
+        "higher",
+        "how often a first hit that is relevant has a higher score than one that is not",
+    ),
+    "relevance.ann-recall@10": Metric(
+        "share", "higher", "share of the 10 nearest items that a search of the index finds too"
+    ),
+    "relevance.judged@10": Metric(
+        "share", "higher", "share of the first 10 hits that somebody judged"
+    ),
+    "relevance.empty": Metric("share", "lower", "judged queries without one hit"),
+    "relevance.slice.ndcg@10": Metric("score", "higher", "nDCG at 10 of a part of the queries"),
+    "relevance.slice.recall@100": Metric(
+        "score", "higher", "recall at 100 of a part of the queries"
+    ),
     "relevance.leaks": Metric(
         "queries", "lower", "queries of four words and more standing verbatim in the corpus"
     ),

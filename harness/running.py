@@ -12,6 +12,7 @@ from typing import Literal
 import httpx
 
 from harness import (
+    adapters,
     environment,
     gates_file,
     interrupts,
@@ -52,6 +53,7 @@ class Options:
     evals: Path
     eval_sets: Path | None
     hub: tuple[str, ...]
+    adapter: str
     load_profiles: Path
     cache: Path
     cortex: tuple[str, ...]
@@ -67,6 +69,7 @@ def run(options: Options) -> tuple[RunFolder, Verdict]:
     collected = _collected(options)
     foreign = _foreign(options)
     load = {}
+    _check_adapter(options)
     if "load" in options.suites:
         read = load_profiles.read_all(options.load_profiles, options.profile)
         load = {one.name: one.fingerprint for one in read}
@@ -90,6 +93,23 @@ def _collected(options: Options) -> Collected:
         return Collected((), {})
     own = options.evals / "relevance"
     return collect(own, options.eval_sets, options.hub, options.profile)
+
+
+def _check_adapter(options: Options) -> None:
+    """Another server's suites are those that ask what any memory server can."""
+    if not options.adapter:
+        return
+    adapters.check(options.adapter)
+    if strange := [name for name in options.suites if not SUITES[name].for_any_server]:
+        raise UsageMistake(
+            f"{', '.join(strange)} are about the product's own servers; with --adapter say "
+            f"{' '.join(name for name, suite in SUITES.items() if suite.for_any_server)}"
+        )
+    if options.stack not in RUNTIMES:
+        raise UsageMistake(
+            "--adapter brings up a stack of its own; a server that runs elsewhere is reached by "
+            "the adapter itself"
+        )
 
 
 def _foreign(options: Options) -> Targets | None:
@@ -123,6 +143,7 @@ def _begun(
         packages=environment.packages(),
         data={one.name: SetRecord.of(one) for one in collected.sets},
         left_out=collected.left_out,
+        adapter=options.adapter,
         sets_required=options.require_all and options.eval_sets is not None,
     )
 
@@ -144,7 +165,7 @@ def _measure_all(
             found = foreign or open_.enter_context(_own_stack(options, folder))
             record.stack = provenance.stack_record(found, owned=foreign is None)
             _must_answer(found)
-            bench = Workbench(found, foreign is None, folder.path, options.cache)
+            bench = Workbench(found, foreign is None, folder.path, options.cache, options.adapter)
             open_.enter_context(bench.closing())
             context = Context(
                 targets=found,

@@ -14,7 +14,7 @@ import pydantic
 
 from harness import results
 from harness.environment import Revision
-from harness.errors import UsageMistake
+from harness.errors import HarnessError, UsageMistake
 from harness.evalsets.records import EvalSet
 from harness.results import Record
 from harness.verdicts import Outcome, Standing, SuiteState, Verdict
@@ -146,6 +146,7 @@ class RunRecord(_Shape):
     packages: dict[str, str] = {}
     data: dict[str, SetRecord] = {}
     left_out: dict[str, str] = {}
+    adapter: str = ""
     sets_required: bool = False
     load_profiles: dict[str, str] = {}
     suites: dict[str, SuiteRecord] = {}
@@ -200,18 +201,30 @@ class RunFolder:
     def write(self, name: str, text: str) -> None:
         """Write a file so that a reader sees the old one or the new one, never a part."""
         path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.draft")
-        with draft.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with draft.open("w", encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except OSError as err:
+            draft.unlink(missing_ok=True)
+            raise _unwritten(path, err) from err
 
     def append(self, record: Record) -> None:
         """Add one record to `results.jsonl`."""
-        with (self.path / "results.jsonl").open("a", encoding="utf-8") as lines:
-            lines.write(results.to_line(record) + "\n")
+        path = self.path / "results.jsonl"
+        whole = path.stat().st_size if path.exists() else 0
+        try:
+            with path.open("a", encoding="utf-8") as lines:
+                lines.write(results.to_line(record) + "\n")
+        except OSError as err:
+            # Half a line would make all the others unreadable.
+            if path.exists():
+                os.truncate(path, whole)
+            raise _unwritten(path, err) from err
 
     def save(self, run: RunRecord) -> None:
         """Write `run.json`."""
@@ -233,6 +246,12 @@ class RunFolder:
             return RunRecord.model_validate(found)
         except pydantic.ValidationError as err:
             raise UsageMistake(f"{path}: {err}") from err
+
+
+def _unwritten(path: Path, err: OSError) -> HarnessError:
+    return HarnessError(
+        f"{path}: cannot be written ({err.strerror}); what was written before is whole"
+    )
 
 
 def csv_text(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:

@@ -43,11 +43,15 @@ Measure = Callable[[Context], Iterator[Record]]
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite's module, whether it writes to the stack, whether it searches in eval sets."""
+    """A suite's module, whether it writes to the stack, whether it searches in eval sets.
+
+    `for_any_server`: whether it asks only what an adapter can do.
+    """
 
     module: str
     writes: bool = True
     needs_sets: bool = True
+    for_any_server: bool = False
 
     def measure(self, context: Context) -> Iterator[Record]:
         """Run it; a suite whose module is not installed collects nothing."""
@@ -63,6 +67,6 @@ class Suite:
 
 SUITES: dict[str, Suite] = {
     "contract": Suite("harness.probes.contract", needs_sets=False),
-    "relevance": Suite("harness.probes.relevance"),
-    "load": Suite("harness.probes.load"),
+    "relevance": Suite("harness.probes.relevance", for_any_server=True),
+    "load": Suite("harness.probes.load", for_any_server=True),
 }

@@ -88,6 +88,7 @@ def _key(old: RunRecord, new: RunRecord) -> Iterator[KeyPart]:
     parts: list[tuple[str, About, str, str]] = [
         ("status", "both", old.status, new.status),
         ("profile", "both", old.profile, new.profile),
+        ("server", "both", old.adapter or "the product's", new.adapter or "the product's"),
         ("model", "both", _of_stack(old, "model"), _of_stack(new, "model")),
         ("index parameters", "both", _indexes(old), _indexes(new)),
         ("metrics library", "relevance", _package(old), _package(new)),

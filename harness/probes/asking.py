@@ -23,15 +23,18 @@ class Asked:
 
     query: Query
     documents: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
     nothing_relevant: bool = False
     error: str = ""
 
 
-def ask(client: mcp.Client, loaded: Loaded, queries: Sequence[Query], what: str) -> list[Asked]:
+def ask(
+    client: mcp.Client, loaded: Loaded, queries: Sequence[Query], what: str, depth: int = DEPTH
+) -> list[Asked]:
     """Every query's outcome, in the queries' order; a failure is an outcome too."""
     with _pool() as pool, progress.steps(what, len(queries)) as step:
         asked = []
-        for outcome in pool.map(lambda query: _ask(client, loaded, query), queries):
+        for outcome in pool.map(lambda query: _ask(client, loaded, query, depth), queries):
             asked.append(outcome)
             step(1)
         return asked
@@ -47,8 +50,8 @@ def _pool() -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _ask(client: mcp.Client, loaded: Loaded, query: Query) -> Asked:
-    arguments: dict[str, object] = {"queries": list(query.texts), "limit": DEPTH}
+def _ask(client: mcp.Client, loaded: Loaded, query: Query, depth: int) -> Asked:
+    arguments: dict[str, object] = {"queries": list(query.texts), "limit": depth}
     arguments["maxContentChars"] = CONTENT_CHARS
     arguments |= where(loaded, query)
     if query.categories:
@@ -59,16 +62,16 @@ def _ask(client: mcp.Client, loaded: Loaded, query: Query) -> Asked:
         arguments["status"] = list(query.statuses)
     try:
         content = client.call("FindItems", **arguments).content
-        ids = [str(hit["item"]["id"]) for hit in content["hits"]]
+        hits = [(str(hit["item"]["id"]), float(hit["score"])) for hit in content["hits"]]
         nothing = bool(content["nothingRelevant"])
         degraded = content["degraded"]
     except (mcp.ToolRefused, mcp.BadAnswer, httpx.HTTPError) as err:
         return Asked(query, error=f"{type(err).__name__}: {err}")
-    except (KeyError, TypeError) as err:
+    except (KeyError, TypeError, ValueError) as err:
         return Asked(query, error=f"the answer lacks {err}; is it a FindItems result?")
     if degraded:
         return Asked(query, error=f"degraded: {degraded}")
-    return replace(_translated(loaded, query, ids), nothing_relevant=nothing)
+    return replace(_translated(loaded, query, hits), nothing_relevant=nothing)
 
 
 def where(loaded: Loaded, query: Query) -> dict[str, object]:
@@ -80,13 +83,15 @@ def where(loaded: Loaded, query: Query) -> dict[str, object]:
     return {"searchAllProjects": True}
 
 
-def _translated(loaded: Loaded, query: Query, ids: list[str]) -> Asked:
+def _translated(loaded: Loaded, query: Query, hits: list[tuple[str, float]]) -> Asked:
     """Item ids as document ids; others' items may only turn up in a database that is not ours."""
     if loaded.database_url is None and query.project is None and len(loaded.projects) > 1:
-        ids = [id_ for id_ in ids if id_ in loaded.documents]
+        hits = [hit for hit in hits if hit[0] in loaded.documents]
+    ids = [id_ for id_, _ in hits]
     unknown = [id_ for id_ in ids if id_ not in loaded.documents]
     if unknown:
         return Asked(query, error=f"hit {unknown[0]!r} is no item that was added")
     if len(set(ids)) != len(ids):
         return Asked(query, error="an item is among the hits twice")
-    return Asked(query, tuple(loaded.documents[id_] for id_ in ids))
+    scores = tuple(score for _, score in hits)
+    return Asked(query, tuple(loaded.documents[id_] for id_ in ids), scores)

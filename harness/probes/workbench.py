@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from harness import mcp, processes, progress
+from harness import adapters, mcp, processes, progress
 from harness.errors import StackFailed
 from harness.evalsets import items
 from harness.evalsets.records import Document, EvalSet
@@ -28,10 +28,11 @@ LONGEST_SLUG = 100
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A memory server to start: its fusion (None is the product's default), cached or not."""
+    """A memory server to start: what it does otherwise than by default, cached or not."""
 
     name: str
     fusion: str | None = None
+    vector_search: str | None = None
     cached: bool = True
 
 
@@ -48,9 +49,13 @@ class Loaded:
 class Workbench:
     """Makes databases, loads sets and starts servers; `closing` takes all of it down."""
 
-    def __init__(self, targets: Targets, owned: bool, run: Path, cache: Path) -> None:
-        self._targets = targets
+    def __init__(
+        self, targets: Targets, owned: bool, run: Path, cache: Path, adapter: str = ""
+    ) -> None:
+        self._targets = adapters.adapted(targets, adapter) if adapter else targets
+        self._adapter = adapter
         self.owned = owned
+        self._run = run
         self._logs = run / "logs"
         self._run_id = re.sub(r"[^a-z0-9]+", "-", run.name.lower())
         self._cache_file = cache
@@ -68,6 +73,25 @@ class Workbench:
     def can_start_servers(self) -> bool:
         """Whether other strategies can be started beside the stack's own server."""
         return self.owned and self._targets.services.memory.start is not None
+
+    @property
+    def has_strategies(self) -> bool:
+        """Whether it can: an adapter's server has one way to search."""
+        return self.can_start_servers and not self._adapter
+
+    @contextlib.contextmanager
+    def adapted(self, spec: str) -> Iterator["Workbench"]:
+        """The same workbench with an adapter's server instead; it shares the cache."""
+        other = Workbench(self._targets, self.owned, self._run, self._cache_file, spec)
+        self._proxy_url()
+        other._proxy = self._proxy
+        with other.closing():
+            yield other
+
+    @property
+    def has_database(self) -> bool:
+        """Whether sets get databases of their own in a Postgres."""
+        return self.owned and self._targets.services.postgres is not None
 
     @property
     def cached(self) -> tuple[int, int]:
@@ -133,6 +157,8 @@ class Workbench:
             changed["CORTEX_MEMORY_DATABASE_URL"] = database_url
         if variant.fusion:
             changed["CORTEX_MEMORY_FUSION"] = variant.fusion
+        if variant.vector_search:
+            changed["CORTEX_MEMORY_VECTOR_SEARCH"] = variant.vector_search
         if variant.cached:
             changed["CORTEX_MEMORY_EMBEDDING_URL"] = self._proxy_url()
         return changed
@@ -149,11 +175,13 @@ class Workbench:
         """A migrated database of its own, where there is a Postgres that is ours."""
         services = self._targets.services
         start = services.memory.start
-        if not self.owned or services.postgres is None or start is None:
+        if not self.owned or start is None:
             return None
-        url = databases.create(services.postgres.url, about)
+        changed, url = dict(start.environment), None
+        if services.postgres is not None:
+            url = databases.create(services.postgres.url, about)
+            changed["CORTEX_MEMORY_DATABASE_URL"] = url
         command = [*start.command[:-1], "migrate"]
-        changed = {**start.environment, "CORTEX_MEMORY_DATABASE_URL": url}
         log = self._logs / "memory-migrate.log"
         environment = processes.inherited(MEMORY, changed)
         with processes.running(command, environment, log) as child:

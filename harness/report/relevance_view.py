@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from harness import baselines, score_tables
 from harness.evidence import HYBRID, Baseline, SetScores
 from harness.measures.ranking import MEASURES
 from harness.report.charts import Bars, Scale, Scored, bars
+from harness.report.slices_view import SliceTable, slice_tables
+from harness.report.trust_view import Trust, trust
 from harness.results import Records, Result
 from harness.runs import RunRecord
 
@@ -26,6 +28,7 @@ NAMES = {
     "reciprocal-rank": "hybrid by reciprocal rank",
     "one-text": "hybrid, first query text only",
     "no-extras": "hybrid, no additional embeddings",
+    "postgres-recipe": "plain Postgres, as tutorials have it",
 }
 
 
@@ -63,16 +66,6 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
-    """The queries of one kind, language or length."""
-
-    name: str
-    n: int
-    ndcg: float
-    recall: float
-
-
-@dataclass(frozen=True, slots=True)
 class Moved:
     """A query that scores differently, with the texts it takes to see why."""
 
@@ -103,13 +96,12 @@ class RelevanceView:
     chart: Bars
     tables: tuple[Table, ...]
     measures: tuple[str, ...]
-    slices: tuple[tuple[str, tuple[Slice, ...]], ...]
+    slices: tuple[SliceTable, ...]
     against: str
     losses: tuple[Moved, ...]
     wins: tuple[Moved, ...]
     counts: tuple[int, int]
-    nothing: tuple[tuple[str, Result, Result], ...]
-    unstable: tuple[tuple[str, float, int], ...]
+    trust: tuple[Trust, ...]
     leaks: tuple[Leaked, ...]
     leaks_in_all: int
     cached: tuple[int, int]
@@ -132,13 +124,12 @@ def view(folder: Path, run: RunRecord, records: Records) -> RelevanceView | None
         chart=_chart(records, sets, scores, baseline, run),
         tables=tuple(_table(records, set_) for set_ in [*sets, MACRO]),
         measures=tuple(MEASURES),
-        slices=_slices(scores, texts),
+        slices=slice_tables(records, scores, _olds(scores, baseline, run), texts.queries),
         against=against,
         losses=tuple(losses[:SHOWN_QUERIES]),
         wins=tuple(wins[:SHOWN_QUERIES]),
         counts=(len(losses), len(wins)),
-        nothing=tuple(_nothing(records, sets)),
-        unstable=tuple(_unstable(records, sets)),
+        trust=tuple(trust(folder, records, set_) for set_ in sets),
         leaks=tuple(leaks[:SHOWN_LEAKS]),
         leaks_in_all=len(leaks),
         cached=(
@@ -271,49 +262,6 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def _slices(
-    scores: Mapping[tuple[str, str], SetScores], texts: _Texts
-) -> tuple[tuple[str, tuple[Slice, ...]], ...]:
-    """The default strategy's scores by kind, language and length of the query."""
-    return tuple(
-        (title, found)
-        for title, of in (
-            ("kind of query", lambda row: row["kind"]),
-            ("language", lambda row: row["language"]),
-            ("words in the query", lambda row: _length(row["text"])),
-        )
-        if (found := _sliced(scores, texts, of))
-    )
-
-
-def _sliced(
-    scores: Mapping[tuple[str, str], SetScores],
-    texts: _Texts,
-    of: Callable[[dict[str, str]], str],
-) -> tuple[Slice, ...]:
-    groups: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
-    for (set_, variant), found in scores.items():
-        if variant == HYBRID:
-            for query, ndcg in found.scores["ndcg@10"].items():
-                name = of(texts.queries[set_, query])
-                groups[name].append((ndcg, found.scores["recall@100"][query]))
-    groups.pop("", None)
-    return tuple(
-        Slice(
-            name,
-            len(values),
-            sum(ndcg for ndcg, _ in values) / len(values),
-            sum(recall for _, recall in values) / len(values),
-        )
-        for name, values in sorted(groups.items())
-    )
-
-
-def _length(text: str) -> str:
-    words = len(text.split())
-    return "1 to 3" if words <= 3 else "4 to 8" if words <= 8 else "9 and more"
-
-
 def _moved(
     scores: Mapping[tuple[str, str], SetScores],
     baseline: Baseline | None,
@@ -338,6 +286,16 @@ def _moved(
     return against, losses, wins
 
 
+def _olds(
+    scores: Mapping[tuple[str, str], SetScores], baseline: Baseline | None, run: RunRecord
+) -> dict[str, Mapping[str, float]]:
+    """By set, the baseline's scores where they may be compared."""
+    if baseline is None:
+        return {}
+    sets = {set_ for set_, variant in scores if variant == HYBRID}
+    return {set_: _before(scores, baseline, run, set_) for set_ in sorted(sets)}
+
+
 def _before(
     scores: Mapping[tuple[str, str], SetScores],
     baseline: Baseline | None,
@@ -350,26 +308,6 @@ def _before(
         return old.scores["ndcg@10"] if old is not None and same else {}
     arms = [scores[set_, arm].scores["ndcg@10"] for arm in ARMS if (set_, arm) in scores]
     return max(arms, key=lambda arm: sum(arm.values()), default={})
-
-
-def _nothing(records: Records, sets: Sequence[str]) -> list[tuple[str, Result, Result]]:
-    found = []
-    for set_ in sets:
-        told = records.find("relevance.nothing-found", set_, HYBRID)
-        false = records.find("relevance.nothing-false", set_, HYBRID)
-        if told and false:
-            found.append((set_, told, false))
-    return found
-
-
-def _unstable(records: Records, sets: Sequence[str]) -> list[tuple[str, float, int]]:
-    found = []
-    for set_ in sets:
-        most = records.find("relevance.unstable", set_, HYBRID)
-        moved = records.find("relevance.unstable-queries", set_, HYBRID)
-        if most and moved:
-            found.append((set_, most.value, int(moved.value)))
-    return found
 
 
 def _leaks(folder: Path, sets: Sequence[str]) -> list[Leaked]:

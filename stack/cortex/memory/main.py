@@ -47,7 +47,9 @@ def build(settings: Settings) -> ASGIApp:
     actions = Actions(
         projects=projects,
         items=Items(ItemStore(database), projects, embedder, language),
-        search=Search(SearchStore(database), embedder, settings.fusion, language),
+        search=Search(
+            SearchStore(database), embedder, settings.fusion, language, settings.vector_search
+        ),
     )
     manager = StreamableHTTPSessionManager(
         app=mcp_server.build(actions),

@@ -41,6 +41,13 @@ class Settings(ServiceSettings):
         default="convex",
         description="How the two arms are combined; the default is what the evals show to be best.",
     )
+    vector_search: Literal["auto", "exact", "indexed"] = Field(
+        default="auto",
+        description=(
+            "How the nearest vectors are found: by whichever of the two is cheaper, by comparing "
+            "all, or by the HNSW index wherever no filter forbids it."
+        ),
+    )
     text_language: str = Field(
         default="english",
         pattern=r"^[a-z_]{2,40}$",

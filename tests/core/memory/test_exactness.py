@@ -1,7 +1,13 @@
 """When every vector is compared, and how wide the index is searched."""
 
 import pytest
-from cortex.memory.core.exactness import LEAST_WIDTH, MARGIN, MOST_WIDTH, index_width
+from cortex.memory.core.exactness import (
+    LEAST_WIDTH,
+    MARGIN,
+    MOST_WIDTH,
+    index_width,
+    search_width,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,3 +31,11 @@ def test_what_the_index_cannot_bring_is_compared_whole() -> None:
     assert index_width(1_000_000, 0.01, 1, 50) is None
     assert index_width(1_000_000, 0.0, 1, 50) is None
     assert MOST_WIDTH < MARGIN * 50 / 0.01
+
+
+def test_an_operator_may_have_all_compared_or_the_index_used_whatever_is_cheaper() -> None:
+    assert search_width("exact", 200_000, 1.0, 1, 50) is None
+    assert search_width("indexed", 500, 1.0, 1, 50) == LEAST_WIDTH
+    assert search_width("indexed", 500, 0.001, 1, 50) == MOST_WIDTH
+    assert search_width("auto", 500, 1.0, 1, 50) is None
+    assert search_width("auto", 200_000, 1.0, 1, 50) == LEAST_WIDTH

@@ -216,6 +216,17 @@ def test_each_strategy_answers(start: Any, memory: Mcp, project: str, strategy: 
     assert titles(answer) == ["Pump"]
 
 
+@pytest.mark.parametrize("vector_search", ["exact", "indexed"])
+def test_the_index_and_a_comparison_of_all_find_the_same_in_a_small_project(
+    start: Any, memory: Mcp, project: str, vector_search: str
+) -> None:
+    items = [note(f"n{i}", f"pump {i} valve {i % 7} pipe {i % 11}") for i in range(80)]
+    memory("AddItems", project=project, items=items)
+    ask = {"queries": ["valve 3 of pump 24"], "project": project, "limit": 10}
+
+    assert start(vector_search=vector_search)("FindItems", **ask) == memory("FindItems", **ask)
+
+
 def test_a_server_just_started_gives_the_same_hits(start: Any, memory: Mcp, project: str) -> None:
     memory("AddItems", project=project, items=[note(f"n{i}", f"pump {i} valve") for i in range(60)])
     ask = {"queries": ["valve of the pump", "pump 7"], "project": project, "limit": 50}

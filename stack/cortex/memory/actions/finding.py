@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from cortex.memory.actions.caller import Caller
 from cortex.memory.actions.embedder import Embedder, OtherModel
 from cortex.memory.actions.projects import as_uuid, no_such_project
-from cortex.memory.core.exactness import ALWAYS_EXACT, index_width
+from cortex.memory.core.exactness import VectorSearch, search_width
 from cortex.memory.core.fusion import VECTOR_WEIGHT, Scored, best_first, foremost, fuse
 from cortex.memory.core.operators import Operators, read_operators
 from cortex.memory.core.relevance import is_relevant
@@ -86,11 +86,13 @@ class Search:
         embedder: Embedder,
         strategy: str,
         language: str,
+        vector_search: VectorSearch = "auto",
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._strategy = strategy
         self._language = language
+        self._vector_search: VectorSearch = vector_search
 
     async def find(self, caller: Caller, wish: SearchWish) -> Found:
         """The best items for one to four queries."""
@@ -199,12 +201,12 @@ class Search:
 
     async def _by_meaning(self, asked: _Asked, near: Near) -> Both:
         scope = near.scope
-        if near.items is not None or scope.live_vectors <= ALWAYS_EXACT:
-            return await self._store.exactly(near)
         every = asked.where.every and asked.where.allowed is None
         vectors = near.most + near.most // 5
-        width = index_width(scope.live_vectors, scope.share, len(near.vectors), vectors)
-        if width is None:
+        width = search_width(
+            self._vector_search, scope.live_vectors, scope.share, len(near.vectors), vectors
+        )
+        if near.items is not None or width is None:
             return await self._store.exactly(near)
         found = await self._store.nearest(near, vectors, width, every_project=every)
         if found.brought < min(near.most // 2, scope.live_items):  # many vectors of few items

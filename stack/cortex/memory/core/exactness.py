@@ -1,5 +1,7 @@
 """When to compare every vector, and how wide to search the index where not."""
 
+from typing import Literal
+
 ALWAYS_EXACT = 2_000
 """Vectors in scope that are compared faster than anything else could be decided."""
 
@@ -18,14 +20,33 @@ MOST_WIDTH = 1_000
 """What pgvector allows."""
 
 
+VectorSearch = Literal["auto", "exact", "indexed"]
+"""Whichever is cheaper; every vector compared; the index wherever it can serve."""
+
+
+def search_width(
+    mode: VectorSearch, vectors: int, share: float, queries: int, brought: int
+) -> int | None:
+    """`index_width` as far as `mode` leaves it a choice; a small scope is compared whole."""
+    if mode == "exact":
+        return None
+    if mode == "indexed":
+        return round(min(MOST_WIDTH, _wanted(share, brought)))
+    return None if vectors <= ALWAYS_EXACT else index_width(vectors, share, queries, brought)
+
+
 def index_width(vectors: int, share: float, queries: int, brought: int) -> int | None:
     """How many candidates an index search keeps to bring so many vectors; None: compare all.
 
     `vectors` are those in scope, `share` is their part of all vectors, 0 to 1: the index knows no
     projects, so a scope of a tenth of all needs ten times the candidates.
     """
-    wanted = max(LEAST_WIDTH, MARGIN * brought / share) if share > 0 else MOST_WIDTH + 1
+    wanted = _wanted(share, brought)
     if wanted > MOST_WIDTH:
         return None
     exact = vectors * (COST_OF_A_ROW + COST_OF_A_FURTHER_QUERY * (queries - 1))
     return None if exact <= queries * wanted * COST_OF_A_STEP else round(wanted)
+
+
+def _wanted(share: float, brought: int) -> float:
+    return max(LEAST_WIDTH, MARGIN * brought / share) if share > 0 else MOST_WIDTH + 1

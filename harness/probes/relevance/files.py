@@ -4,14 +4,16 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from harness.evalsets import slices
 from harness.evalsets.leakage import Leak
 from harness.evalsets.records import EvalSet
 from harness.measures.ranking import MEASURES
 from harness.runs import RunFolder, csv_text
 
 if TYPE_CHECKING:
-    from harness.probes.relevance import Pass
+    from harness.probes.relevance.passes import Pass
 
+DIMENSIONS = ("kind", "language", "length", "category")
 SHOWN_HITS = 3
 SHOWN_CHARS = 160
 
@@ -20,7 +22,7 @@ def write(folder: RunFolder, done: Sequence["Pass"]) -> None:
     """Write all tables anew from what is done so far."""
     scores = csv_text(["set", "variant", "query", *MEASURES, "hits"], _scores(done))
     folder.write("relevance/scores.csv", scores)
-    header = ["set", "query", "kind", "language", "project", "text"]
+    header = ["set", "query", *DIMENSIONS, "project", "text"]
     folder.write("relevance/queries.csv", csv_text(header, _queries(done)))
     header = ["set", "query", "document", "grade"]
     folder.write("relevance/judgments.csv", csv_text(header, _judgments(done)))
@@ -49,10 +51,12 @@ def _scores(done: Sequence["Pass"]) -> Iterator[list[object]]:
 
 def _queries(done: Sequence["Pass"]) -> Iterator[list[object]]:
     for found in _sets(done):
+        names = slices.named(found)
         for query in found.queries:
             text = " | ".join(query.texts)
             project = query.project or ""
-            yield [found.name, query.id, query.kind, query.language, project, text]
+            mine = (names[query.id][dimension] for dimension in DIMENSIONS)
+            yield [found.name, query.id, *mine, project, text]
 
 
 def _judgments(done: Sequence["Pass"]) -> Iterator[list[object]]:

@@ -1,0 +1,143 @@
+"""Searches at one size: percentiles, stages and recall, and what the index cost to build."""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psutil
+
+from harness import mcp
+from harness.measures.latency import Latencies
+from harness.probes.search_cost.asking import Asker, Embedding
+from harness.probes.search_cost.floors import Floor
+from harness.probes.search_cost.measuring import recall
+
+WARM_UP = 20
+NEAREST = 10
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+@dataclass(slots=True, kw_only=True)
+class Cell:
+    """One scope at one size; times in ms."""
+
+    vectors: int
+    scope: str
+    scope_vectors: int
+    texts: int
+    queries: int
+    find_ms: dict[str, float] = field(default_factory=dict)
+    stages_ms: dict[str, float] = field(default_factory=dict)
+    embed_ms: float = 0.0
+    recall: float = 0.0
+    recall_queries: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """What stands in the database at one size, and what building its indexes took."""
+
+    vectors: int
+    items: int
+    postings: int
+    load_s: float
+    index_s: dict[str, float]
+    index_bytes: dict[str, int]
+    table_bytes: dict[str, int]
+    database_bytes: int
+    peak_rss_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The servers that are asked, and the connection exact answers are read by."""
+
+    find: Asker
+    vector_only: Asker
+    embedding: Embedding
+    floor: Floor
+
+
+def measure(
+    asked: Asked, cell: Cell, slug: str | None, ask: Callable[[], str], exact_queries: int
+) -> Cell:
+    """Distinct queries one after the other; recall on some further ones, every vector compared."""
+    where: dict[str, object] = {"searchAllProjects": True} if slug is None else {"project": slug}
+    times, stages, embeds = Latencies(), dict[str, list[float]](), list[float]()
+    for number in range(cell.queries + WARM_UP):
+        texts = [ask() for _ in range(cell.texts)]
+        answer, took_s, timing = asked.find.timed("FindItems", {"queries": texts, **where})
+        if not answer["hits"] or answer["degraded"]:
+            raise AssertionError(f"{cell.scope}: {texts} was answered {str(answer)[:300]}")
+        if number < WARM_UP:
+            continue
+        times.record(took_s)
+        for name, spent in mcp.stages_of(timing).items():
+            stages.setdefault(name, []).append(spent)
+        if number % 4 == 0:
+            _, embed_s = asked.embedding.embed([ask() for _ in range(cell.texts)])
+            embeds.append(1000 * embed_s)
+    cell.find_ms = {name: times.quantile(share).value_ms for name, share in QUANTILES.items()}
+    cell.stages_ms = {name: statistics.median(values) for name, values in stages.items()}
+    cell.embed_ms = statistics.median(embeds)
+    recalls = [_recall(asked, slug, where, ask, cell.texts) for _ in range(exact_queries)]
+    cell.recall, cell.recall_queries = statistics.mean(recalls), len(recalls)
+    return cell
+
+
+def _recall(
+    asked: Asked, slug: str | None, where: dict[str, object], ask: Callable[[], str], texts: int
+) -> float:
+    queries = [ask() for _ in range(texts)]
+    vectors, _ = asked.embedding.embed(queries)
+    found = asked.vector_only.call("FindItems", {"queries": queries, "explain": True, **where})
+    exact = asked.floor.exact(slug, vectors, NEAREST)
+    return recall(exact, [hit["parts"]["similarity"] for hit in found["hits"]])
+
+
+class Peak:
+    """The most memory some processes held together, in bytes; shared pages count once a process."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
+@contextmanager
+def watched(pids: tuple[int, ...]) -> Iterator[Peak]:
+    """Look at Postgres' private memory twice a second while inside."""
+    peak, ended = Peak(), threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.5):
+            peak.bytes = max(peak.bytes, sum(_private(pid) for pid in pids))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _private(pid: int) -> int:
+    """A process's and its children's memory that is nobody else's, and shared memory once."""
+    total = 0
+    try:
+        parent = psutil.Process(pid)
+        for one in (parent, *parent.children(recursive=True)):
+            info = one.memory_full_info()
+            total += int(info.pss)
+    except psutil.NoSuchProcess:
+        pass
+    return total
+
+
+def timed(what: Callable[[], object]) -> float:
+    """Seconds something takes."""
+    started = time.perf_counter()
+    what()
+    return time.perf_counter() - started
