@@ -12,6 +12,8 @@ from harness.environment import ROOT
 PROOFS = ("comparing",)
 """The modules `make prove-harness` runs, in this order."""
 
+PROVED = ("stack", "harness", "evals", "loadtests")
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -24,9 +26,9 @@ class Asked:
 
 
 def revision() -> str:
-    """The commit the proof is about; what is kept of another one does not count."""
+    """The last commit that changed what is proved; what is kept of an older one does not count."""
     done = subprocess.run(
-        ["git", "-C", str(ROOT), "rev-parse", "--short=10", "HEAD"],
+        ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--abbrev=10", "--", *PROVED],
         capture_output=True,
         text=True,
         check=False,
