@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.comparing.blocks import Side
 from harness.comparing.builds import Build, running
 from harness.evalsets.records import EvalSet
+from harness.probes import databases
 from harness.probes.workbench import Workbench
 
 
@@ -23,4 +24,7 @@ def sitting(
             bench = Workbench(targets, False, folder / build.role, folder / "unused.sqlite")
             open_.enter_context(bench.closing())
             sides.append(Side(build.role, targets, bench.load(found)))
+            if targets.services.postgres is not None:
+                # Else one build's plans may rest on statistics that the other does not have yet.
+                databases.settle(targets.services.postgres.url)
         yield sides
