@@ -8,7 +8,7 @@ GATE_PROFILE ?= quick
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv browser gate test check format bench-search bench-embedding bench-scale up down status lock docs clean
+.PHONY: help venv browser gate test check format bench-search bench-embedding bench-scale prove-harness up down status lock docs clean
 
 help: ## Say what each word does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | awk -F'|' '{printf "  make %-16s%s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ bench-search: venv ## Measure a search beside a floor of bare SQL and beside pee
 
 bench-embedding: venv ## Measure the embedding service against a bare session
 	@$(BIN)/python -m harness.probes.embedding_cost
+
+prove-harness: venv ## Long proofs about the harness itself, resumed where they ended; docs/proofs
+	@$(BIN)/python -m harness.proofs
 
 bench-scale: venv ## Measure searches among ten thousand to a million vectors (about half an hour)
 	@$(BIN)/python -m harness.probes.search_scale --page docs/proofs/scale.md

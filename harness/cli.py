@@ -10,8 +10,11 @@ from typing import Any, NoReturn
 import click
 
 from harness import annotations, baselines, gates_file, judging, outputs, running, stack
+from harness.comparing import running as comparing
+from harness.comparing import stored
 from harness.environment import ROOT
 from harness.errors import HarnessError
+from harness.measures.pairs import LEAST_PAIRS
 from harness.probes.profiling import Wish
 from harness.progress import say
 from harness.runs import RunFolder
@@ -47,81 +50,92 @@ def cortex_harness(context: click.Context, annotated: bool) -> None:
     context.obj = annotated
 
 
-_OPTIONS = (
-    click.option(
+_OPTIONS = {
+    "--profile": click.option(
         "--profile", type=click.Choice(["quick", "full"]), default="quick", show_default=True
     ),
-    click.option(
+    "--stack": click.option(
         "--stack",
         default="native",
         show_default=True,
         metavar="native|compose|FILE",
         help="Bring up a stack of its own, or use the one a targets file describes.",
     ),
-    click.option(
+    "--allow-writes": click.option(
         "--allow-writes", is_flag=True, help="Write to a stack that this run did not start."
     ),
-    click.option(
+    "--out": click.option(
         "--out", type=FOLDER, default=ROOT / "reports" / "runs", help="Where run folders go."
     ),
-    click.option(
+    "--evals": click.option(
         "--evals",
         type=FOLDER,
         default=ROOT / "evals",
         help="Folder with gates.toml, baselines/ and relevance/.",
     ),
-    click.option(
+    "--eval-sets": click.option(
         "--eval-sets",
         type=FOLDER,
         envvar="CORTEX_EVAL_SETS",
         help="Folder of more eval sets in BEIR form, each a folder. [CORTEX_EVAL_SETS]",
     ),
-    click.option(
+    "--hub": click.option(
         "--hub",
         multiple=True,
         metavar="NAME",
         help="An eval set by its name in ir_datasets, such as beir/scifact/test.",
     ),
-    click.option(
+    "--adapter": click.option(
         "--adapter",
         default="",
         metavar="FILE.py:CLASS",
         help="Measure another memory server, by an adapter; `postgres-recipe` comes along.",
     ),
-    click.option(
+    "--load-profiles": click.option(
         "--load-profiles",
         type=FOLDER,
         default=ROOT / "loadtests" / "profiles",
         help="Folder of load profiles.",
     ),
-    click.option(
+    "--cache": click.option(
         "--cache",
         type=click.Path(path_type=Path, dir_okay=False),
         envvar="CORTEX_HARNESS_CACHE",
         default=ROOT / ".cortex" / "harness" / "embeddings.sqlite",
         help="Where computed embeddings are kept between runs. [CORTEX_HARNESS_CACHE]",
     ),
-    click.option(
+    "--cortex": click.option(
         "--cortex",
         envvar="CORTEX_HARNESS_CORTEX",
         default="",
         metavar="COMMAND",
         help="The command that brings up a stack, instead of `cortex`. [CORTEX_HARNESS_CORTEX]",
     ),
-    click.option("--seed", type=int, default=SEED, show_default=True),
-    click.option(
+    "--seed": click.option("--seed", type=int, default=SEED, show_default=True),
+    "--require-all": click.option(
         "--require-all",
         is_flag=True,
         envvar="CORTEX_REQUIRE_ALL",
         help="A part that is missing fails, instead of being left out. [CORTEX_REQUIRE_ALL]",
     ),
-)
+}
 
 
 def _with_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_OPTIONS):
+    for option in reversed(_OPTIONS.values()):
         command = option(command)
     return command
+
+
+def _shared(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Some of the options of `run`."""
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        for name in reversed(names):
+            command = _OPTIONS[name](command)
+        return command
+
+    return add
 
 
 @cortex_harness.command(name="run")
@@ -145,10 +159,7 @@ for _name in SUITES:
 
 
 def _run(suites: tuple[str, ...], options: dict[str, Any]) -> None:
-    try:
-        cortex = tuple(shlex.split(options.pop("cortex"))) or stack.CORTEX
-    except ValueError as err:
-        raise click.UsageError(f"--cortex is no command: {err}") from err
+    cortex = _command_of(options.pop("cortex"), stack.CORTEX)
     asked = running.Options(
         suites=tuple(dict.fromkeys(suites)),
         cortex=cortex,
@@ -160,6 +171,13 @@ def _run(suites: tuple[str, ...], options: dict[str, Any]) -> None:
     raise _Ended(verdict)
 
 
+def _command_of(text: str, usual: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text)) or usual
+    except ValueError as err:
+        raise click.UsageError(f"--cortex is no command: {err}") from err
+
+
 def _tell(folder: RunFolder) -> None:
     run = folder.load()
     if click.get_current_context().find_root().obj:
@@ -167,6 +185,10 @@ def _tell(folder: RunFolder) -> None:
             say(line)
     for gate in run.gates:
         say(f"  {outputs.MARKS[gate.standing]:<18} {gate.id}: {gate.why}")
+    for waiver in run.waivers:
+        if waiver.state != "used":
+            about = f"{waiver.gate} {waiver.set}".strip()
+            say(f"waiver of {about} by {waiver.by}, until {waiver.until}: {waiver.state}")
     if run.baseline and run.baseline.note:
         say(f"baseline: {run.baseline.note}")
     say(f"report: {folder.path / 'report.html'}")
@@ -209,11 +231,7 @@ def profile_group() -> None:
 def _with_stack_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a run that say which stack and which eval sets."""
     without = ("--load-profiles", "--require-all", "--profile")
-    for option in reversed(_OPTIONS):
-        made = option(lambda: None)
-        if not set(made.__click_params__[0].opts) & set(without):  # type: ignore[attr-defined]
-            command = option(command)
-    return command
+    return _shared(*(name for name in _OPTIONS if name not in without))(command)
 
 
 @profile_group.command(name="search")
@@ -258,6 +276,63 @@ def profile_search(
     wish.profile()  # an impossible load is refused before anything is started
     unused = {"profile": "full", "load_profiles": Path(), "require_all": False}
     _run((PROFILING,), {**options, **unused, "search": wish})
+
+
+@cortex_harness.command()
+@click.argument("runs", nargs=-1, type=FOLDER, metavar="[RUN RUN]")
+@click.option("--base", metavar="REF", help="Run this revision beside the candidate.")
+@click.option(
+    "--candidate", metavar="REF", default="", help="Another revision than the working tree."
+)
+@click.option("--eval-set", default="", help="The eval set to load; the first one if not said.")
+@click.option(
+    "--pairs",
+    type=click.IntRange(LEAST_PAIRS, 1000),
+    help="Pairs of blocks, instead of the file's.",
+)
+@click.option(
+    "--repository",
+    type=FOLDER,
+    default=ROOT,
+    show_default=False,
+    help="Where the revisions are.",
+)
+@click.option(
+    "--out",
+    type=FOLDER,
+    default=ROOT / "reports" / "comparisons",
+    show_default=False,
+    help="Where comparisons go.",
+)
+@click.option(
+    "--environments",
+    type=FOLDER,
+    default=ROOT / ".cortex" / "harness" / "environments",
+    show_default=False,
+    help="Where the dependencies of other revisions are kept.",
+)
+@_shared("--evals", "--eval-sets", "--cortex", "--seed")
+def compare(runs: tuple[Path, ...], base: str | None, **options: Any) -> None:
+    """Two runs side by side, or with --base two builds in turn on this machine, with statistics.
+
+    Kept runs: relevance is judged, speed is shown. Builds: both are judged; the verdict names the
+    stage to blame. Not comparable, or too restless a machine: exit code 3.
+    """
+    command = ("cortex-harness", *sys.argv[1:])
+    if base is not None and not runs:
+        cortex = _command_of(options.pop("cortex"), ())
+        environments = options.pop("environments")
+        asked = comparing.Options(
+            base=base, cortex=cortex, cache=environments, command=command, **options
+        )
+        folder, verdict = comparing.compare(asked)
+    elif base is None and len(runs) == 2:
+        evals, out = options["evals"], options["out"]
+        folder, verdict = stored.compare(runs[0], runs[1], evals, out, command)
+    else:
+        raise click.UsageError("give two run folders, or --base REF")
+    say(f"report: {folder.path / 'report.html'}")
+    raise _Ended(verdict)
 
 
 @cortex_harness.group()

@@ -8,6 +8,8 @@ max_drop              the macro mean against the baseline: it falls when the 95 
                       paired differences is whole below zero and reaches below -max_drop; when it
                       reaches below -max_drop and includes zero, it is inconclusive
 no_significant_drop   one set against the baseline: it falls when the interval is whole below zero
+                      and the drop is at least `least_drop`: four queries that each lose a place,
+                      and none that wins one, are beyond chance and of no account
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +46,7 @@ class Gate:
     slack: float = 0.0
     max_drop: float | None = None
     no_significant_drop: bool = False
+    least_drop: float = 0.0
     min_n: int = 0
 
     @property
@@ -222,7 +225,7 @@ class _Judge:
             losses += _losses(name, old.scores[metric], new.scores[metric])
         found = macro_interval(strata)
         limit = -(self._gate.max_drop or 0.0)
-        standing, why = _drop(found, limit, self._gate.no_significant_drop)
+        standing, why = _drop(found, limit, self._gate)
         shown = tuple(sorted(losses, key=_worst_first)[:SHOWN_LOSSES])
         measured = _Measured(found.mean, found.low, found.high, found.n)
         if standing == "held" and (too_few := self._too_few(rule, measured)):
@@ -343,12 +346,14 @@ class _Judge:
         )
 
 
-def _drop(found: Interval, limit: float, any_drop: bool) -> tuple[Standing, str]:
+def _drop(found: Interval, limit: float, gate: Gate) -> tuple[Standing, str]:
     """How a paired difference stands against a limit below zero."""
     words = f"{found.mean:+.4f} [{found.low:+.4f}, {found.high:+.4f}] over {found.n} queries"
-    if found.high < 0 and any_drop:
+    if gate.no_significant_drop and found.high < 0:
+        if found.mean > -gate.least_drop:
+            return "held", f"{words}: lower beyond chance, but by less than {gate.least_drop:.3f}"
         return "fell", f"{words}: lower than the baseline, beyond chance"
-    if any_drop:
+    if gate.no_significant_drop:
         return "held", f"{words}: no drop beyond chance"
     if found.high < 0 and found.low < limit:
         return "fell", f"{words}: lower than the baseline, and by more than {limit:+.3f} may be"

@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,26 @@ import pydantic
 
 from harness.errors import UsageMistake
 from harness.gates import ALL, EACH, Gate
+from harness.measures.pairs import LEAST_PAIRS, Limits
 from harness.metrics import METRICS, nearest
 
 SCHEMA = "cortex.gates/1"
 _KEYS = {field.name for field in dataclasses.fields(Gate)}
-_TOP = {"schema", "groups", "gate"}
+_TOP = {"schema", "groups", "gate", "compare"}
 PROFILES = ("quick", "full")
-NUMBERS = ("floor", "ceiling", "max_drop", "slack", "min_n")
-AT_LEAST_0 = ("max_drop", "slack", "min_n")
+NUMBERS = ("floor", "ceiling", "max_drop", "least_drop", "slack", "min_n")
+AT_LEAST_0 = ("max_drop", "least_drop", "slack", "min_n")
 
 
 @dataclass(frozen=True, slots=True)
 class GatesFile:
-    """The gates, the groups of sets they name, and the file's checksum."""
+    """The gates, the groups of sets they name, what a change of speed may be, the checksum."""
 
     path: Path
     checksum: str
     gates: tuple[Gate, ...]
     groups: Mapping[str, tuple[str, ...]]
+    compare: Limits = field(default_factory=Limits)
 
 
 def read(path: Path) -> GatesFile:
@@ -61,7 +63,42 @@ def read(path: Path) -> GatesFile:
             gates[gate.id] = gate
     if not gates:
         raise UsageMistake(f"{path}: has no [[gate]]; a run without gates passes nothing")
-    return GatesFile(path, hashlib.sha256(raw).hexdigest(), tuple(gates.values()), groups)
+    limits = _limits(path, lines, table.get("compare", {}))
+    return GatesFile(path, hashlib.sha256(raw).hexdigest(), tuple(gates.values()), groups, limits)
+
+
+_LIMITS: pydantic.TypeAdapter[Limits] = pydantic.TypeAdapter(Limits)
+
+
+def _limits(path: Path, lines: list[str], table: Any) -> Limits:
+    """The table `[compare]`; what would find nothing, or too much, is refused."""
+
+    def mistake(key: str, message: str) -> UsageMistake:
+        return UsageMistake(f"{path}:{_line(lines, 0, key)}: compare: {message}")
+
+    known = {field.name for field in dataclasses.fields(Limits)}
+    if not isinstance(table, dict) or (strange := sorted(table.keys() - known)):
+        raise mistake(
+            strange[0] if isinstance(table, dict) else "compare",
+            "not known; there are " + ", ".join(sorted(known)),
+        )
+    try:
+        limits = _LIMITS.validate_python(table)
+    except pydantic.ValidationError as err:
+        first = err.errors(include_url=False)[0]
+        raise mistake(str(first["loc"][0]), f"{first['loc'][0]}: {first['msg']}") from err
+    for key, least, most in (
+        ("alpha", 1e-6, 0.1),
+        ("relative", 0.01, 10),
+        ("absolute_ms", 0, 1e6),
+        ("pairs", LEAST_PAIRS, 1000),
+        ("calls", 5, 10_000),
+        ("warm_up", 0, 1000),
+    ):
+        value = getattr(limits, key)
+        if not least <= value <= most:
+            raise mistake(key, f"{key} is {value}; use {least:g} to {most:g}")
+    return limits
 
 
 def _groups(path: Path, lines: list[str], table: Any) -> dict[str, tuple[str, ...]]:

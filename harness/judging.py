@@ -1,12 +1,20 @@
 """Judges a run folder: reads its records, holds them against gates and baseline, keeps verdicts."""
 
+import datetime as dt
 from pathlib import Path
 
-from harness import baselines, results, score_tables
+from harness import baselines, results, score_tables, waivers
 from harness.evidence import Baseline, Evidence
 from harness.gates import Judgement, judge
 from harness.gates_file import GatesFile
-from harness.runs import BaselineRecord, GateRecord, LossRecord, RunFolder, RunRecord
+from harness.runs import (
+    BaselineRecord,
+    GateRecord,
+    LossRecord,
+    RunFolder,
+    RunRecord,
+    WaiverRecord,
+)
 from harness.verdicts import Outcome, Verdict, conclude
 
 HEADLINE_SETS = ("all", "")
@@ -37,7 +45,20 @@ def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) 
     )
     # A stack that never came up leaves nothing to judge; that is said once, not a gate at a time.
     judged = judge(gates.gates, gates.groups, evidence) if run.stack else []
-    run.gates = [_record(judgement) for judgement in judged]
+    given = waivers.read(evals / waivers.FILE, gates.gates)
+    judged, states = waivers.waive(judged, given, dt.datetime.now(dt.UTC).date())
+    run.waivers = [
+        WaiverRecord(
+            gate=one.gate,
+            set=one.set,
+            reason=one.reason,
+            until=str(one.until),
+            by=one.by,
+            state=state,
+        )
+        for one, state in zip(given, states, strict=True)
+    ]
+    run.gates = [gate_record(judgement) for judgement in judged]
     run.gates_file, run.gates_checksum = gates.path.name, gates.checksum
     run.baseline = _baseline(path, baseline, run, judged)
     run.figures = {
@@ -95,7 +116,8 @@ def _with_reason(verdict: Verdict, run: RunRecord) -> Verdict:
     return Verdict(outcome=verdict.outcome, why=f"{verdict.why}: {reason}")
 
 
-def _record(judgement: Judgement) -> GateRecord:
+def gate_record(judgement: Judgement) -> GateRecord:
+    """A judgement as a run keeps it."""
     return GateRecord(
         id=judgement.id,
         title=judgement.gate.title,

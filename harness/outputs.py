@@ -13,6 +13,7 @@ LISTED = 200
 MARKS = {
     "held": "✓ held",
     "fell": "✗ fell",
+    "waived": "~ waived",
     "inconclusive": "? open",
     "not-comparable": "? not comparable",
     "missing": "! missing",
@@ -36,7 +37,7 @@ def junit(run: RunRecord, records: Records) -> str:
         case = ET.SubElement(gates, "testcase", classname="gates", name=_xml(gate.id))
         if gate.standing == "fell":
             ET.SubElement(case, "failure", message=_xml(gate.why))
-        elif gate.standing == "not-applicable":
+        elif gate.standing in ("not-applicable", "waived"):
             ET.SubElement(case, "skipped", message=_xml(gate.why))
         elif gate.standing != "held":
             ET.SubElement(case, "error", message=_xml(f"{gate.standing}: {gate.why}"))
@@ -82,7 +83,7 @@ def summary(run: RunRecord, records: Records) -> str:
     """The verdict, the gates and the figures as Markdown, small enough for a CI job's page."""
     verdict = run.concluded()
     lines = [
-        f"# {verdict.outcome.name}: {_cell(verdict.why)}",
+        f"# {verdict.outcome.name}: {cell(verdict.why)}",
         "",
         f"Run `{run.id}`, {run.profile} profile, revision `{run.revision}`"
         f"{' with uncommitted changes' if run.dirty else ''}, status {run.status}.",
@@ -92,9 +93,17 @@ def summary(run: RunRecord, records: Records) -> str:
         *(_gate_row(gate) for gate in sorted(run.gates, key=_worst_first)[:LISTED]),
         "",
     ]
+    if run.waivers:
+        lines += ["| waiver of | until | by | state | reason |", "|---|---|---|---|---|"]
+        lines += [
+            f"| `{one.gate}` {one.set} | {one.until} | {cell(one.by)} | {one.state} | "
+            f"{cell(one.reason)} |"
+            for one in run.waivers
+        ]
+        lines.append("")
     if failed := [case for case in records.cases if case.outcome in ("failed", "error")]:
         lines += ["## Cases that failed", ""]
-        lines += [f"- {_cell(case.name)}: {_cell(case.note)}" for case in failed[:LISTED]]
+        lines += [f"- {cell(case.name)}: {cell(case.note)}" for case in failed[:LISTED]]
         lines.append("")
     headline = [r for r in records.results if r.set == "all" or r.name.startswith("load.response")]
     if headline:
@@ -107,12 +116,13 @@ def summary(run: RunRecord, records: Records) -> str:
 
 
 def _gate_row(gate: GateRecord) -> str:
-    return f"| {_cell(gate.title)} `{gate.id}` | {MARKS[gate.standing]} | {_cell(gate.why)} |"
+    return f"| {cell(gate.title)} `{gate.id}` | {MARKS[gate.standing]} | {cell(gate.why)} |"
 
 
 def _worst_first(gate: GateRecord) -> int:
     return WORST_FIRST.index(gate.standing)
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A text as a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")[:500]

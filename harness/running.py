@@ -19,8 +19,10 @@ from harness import (
     judging,
     outputs,
     progress,
+    provenance,
     stack,
     targets,
+    waivers,
 )
 from harness.errors import HarnessError, NothingCollected, StackFailed, UsageMistake
 from harness.evalsets.collect import Collected, Profile, collect
@@ -31,7 +33,7 @@ from harness.probes.load import profiles as load_profiles
 from harness.probes.profiling import Wish
 from harness.probes.workbench import Workbench
 from harness.results import Case, Record, Result
-from harness.runs import RunFolder, RunRecord, SetRecord, StackRecord, SuiteRecord
+from harness.runs import RunFolder, RunRecord, SetRecord, SuiteRecord
 from harness.suites import ALL, PROFILING, SUITES, Context
 from harness.targets import Targets
 from harness.verdicts import Verdict
@@ -65,16 +67,20 @@ class Options:
 def run(options: Options) -> tuple[RunFolder, Verdict]:
     """Measure, judge, write everything; the caller's mistakes are raised before anything starts."""
     gates = gates_file.read(options.evals / "gates.toml")
+    waivers.read(options.evals / waivers.FILE, gates.gates)
     collected = _collected(options)
     foreign = _foreign(options)
+    load = {}
     _check_adapter(options)
     if "load" in options.suites:
-        load_profiles.read_all(options.load_profiles, options.profile)
+        read = load_profiles.read_all(options.load_profiles, options.profile)
+        load = {one.name: one.fingerprint for one in read}
     if any(ALL[name].needs_sets for name in options.suites):
         embedding_cache.Cache(options.cache).close()
     now = dt.datetime.now(dt.UTC)
     folder = RunFolder.create(options.out, environment.revision(), now)
     record = _begun(options, collected, folder, now)
+    record.load_profiles = load
     folder.save(record)
     progress.say(f"run {record.id}: {', '.join(options.suites)}, {options.profile} profile")
     for name, why in collected.left_out.items():
@@ -152,21 +158,10 @@ def _begun(
         seed=options.seed,
         machine=environment.machine(),
         packages=environment.packages(),
-        data={one.name: _set_record(one) for one in collected.sets},
+        data={one.name: SetRecord.of(one) for one in collected.sets},
         left_out=collected.left_out,
         adapter=options.adapter,
         sets_required=options.require_all and options.eval_sets is not None,
-    )
-
-
-def _set_record(found: EvalSet) -> SetRecord:
-    return SetRecord(
-        fingerprint=found.fingerprint,
-        checksum=found.checksum,
-        documents=len(found.documents),
-        queries=len(found.queries),
-        source=found.source,
-        rule=found.rule,
     )
 
 
@@ -185,7 +180,7 @@ def _measure_all(
     try:
         with contextlib.ExitStack() as open_:
             found = foreign or open_.enter_context(_own_stack(options, folder))
-            record.stack = _stack_record(found, owned=foreign is None)
+            record.stack = provenance.stack_record(found, owned=foreign is None)
             _must_answer(found)
             bench = Workbench(found, foreign is None, folder.path, options.cache, options.adapter)
             open_.enter_context(bench.closing())
@@ -277,22 +272,6 @@ def _counted(name: str, cases: list[Case]) -> Iterator[Record]:
         yield Result(suite="contract", name=f"{name}.{what}", value=float(count), unit="cases")
 
 
-def _stack_record(found: Targets, owned: bool) -> StackRecord:
-    services = found.services
-    versions = {"memory": services.memory.version, "embedding": services.embedding.version}
-    if services.postgres:
-        versions["postgres"] = services.postgres.version
-    return StackRecord(
-        name=found.stack.name,
-        runtime=found.stack.runtime,
-        profile=found.stack.profile,
-        revision=found.stack.revision,
-        owned=owned,
-        model=_model(found),
-        versions=versions,
-    )
-
-
 def _must_answer(found: Targets) -> None:
     """A memory server that is not there is no gate that fell."""
     url = found.services.memory.url
@@ -300,18 +279,6 @@ def _must_answer(found: Targets) -> None:
         httpx.get(f"{url}/health/live", timeout=20, trust_env=False)
     except httpx.HTTPError as err:
         raise StackFailed(f"the memory server at {url} does not answer: {err}") from err
-
-
-def _model(found: Targets) -> str:
-    """The embedding model with its revision, as the service itself says."""
-    try:
-        answer = httpx.get(f"{found.services.embedding.url}/info", timeout=20, trust_env=False)
-        info = answer.raise_for_status().json()
-    except (httpx.HTTPError, ValueError) as err:
-        raise StackFailed(f"the embedding service does not say what it is: {err}") from err
-    revision = info.get("model_sha")
-    name = str(info.get("model_id", found.services.embedding.model))
-    return f"{name}@{revision}" if revision else name
 
 
 def _end(options: Options, folder: RunFolder, record: RunRecord, gates: GatesFile) -> Verdict:

@@ -15,6 +15,7 @@ import pydantic
 from harness import results
 from harness.environment import Revision
 from harness.errors import HarnessError, UsageMistake
+from harness.evalsets.records import EvalSet
 from harness.results import Record
 from harness.verdicts import Outcome, Standing, SuiteState, Verdict
 
@@ -43,6 +44,18 @@ class SetRecord(_Shape):
     queries: int
     source: str
     rule: str
+
+    @classmethod
+    def of(cls, found: EvalSet) -> "SetRecord":
+        """The record of a set that was read."""
+        return cls(
+            fingerprint=found.fingerprint,
+            checksum=found.checksum,
+            documents=len(found.documents),
+            queries=len(found.queries),
+            source=found.source,
+            rule=found.rule,
+        )
 
 
 class LossRecord(_Shape):
@@ -73,6 +86,17 @@ class GateRecord(_Shape):
     losses: list[LossRecord] = []
 
 
+class WaiverRecord(_Shape):
+    """A gate that may have fallen until a day, and whether that was needed."""
+
+    gate: str
+    set: str
+    reason: str
+    until: str
+    by: str
+    state: Literal["used", "ended", "not needed"]
+
+
 class VerdictRecord(_Shape):
     """The verdict as printed; `exit_code` is the command's."""
 
@@ -91,7 +115,7 @@ class BaselineRecord(_Shape):
 
 
 class StackRecord(_Shape):
-    """The stack that was measured."""
+    """The stack that was measured; `indexes` are its vector indexes, as they are defined."""
 
     name: str
     runtime: str
@@ -100,6 +124,8 @@ class StackRecord(_Shape):
     owned: bool
     model: str
     versions: dict[str, str]
+    indexes: dict[str, str] = {}
+    settings: dict[str, str] = {}
 
 
 class RunRecord(_Shape):
@@ -122,11 +148,13 @@ class RunRecord(_Shape):
     left_out: dict[str, str] = {}
     adapter: str = ""
     sets_required: bool = False
+    load_profiles: dict[str, str] = {}
     suites: dict[str, SuiteRecord] = {}
     figures: dict[str, float] = {}
     gates_file: str = ""
     gates_checksum: str = ""
     gates: list[GateRecord] = []
+    waivers: list[WaiverRecord] = []
     baseline: BaselineRecord | None = None
     verdict: VerdictRecord | None = None
 

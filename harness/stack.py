@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +64,17 @@ class OwnStack:
 
 
 @contextmanager
-def own_stack(runtime: str, logs: Path, cortex: Sequence[str] = CORTEX) -> Iterator[Targets]:
-    """A stack with its own name, free ports and a temporary folder; gone afterwards."""
-    with standing(runtime, logs, cortex) as stack:
+def own_stack(
+    runtime: str,
+    logs: Path,
+    cortex: Sequence[str] = CORTEX,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Targets]:
+    """A stack with its own name, free ports and a temporary folder; gone afterwards.
+
+    `environment` is what its command sees instead of our own.
+    """
+    with standing(runtime, logs, cortex, environment=environment) as stack:
         yield stack.targets
 
 
@@ -78,6 +86,7 @@ def standing(
     *,
     fast: bool = True,
     disk: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[OwnStack]:
     """As `own_stack`; not `fast` it has the settings of production, and its data is on `disk`."""
     folder = Path(tempfile.mkdtemp(prefix="cortex-harness-", dir=disk))
@@ -89,16 +98,20 @@ def standing(
     up = ["up", "--runtime", runtime, "--profile", "memory", *which, "--free-ports"]
     up += ["--fast"] if fast else []
     mark = f"{MARK}NAME={name}"
+    inherited = processes.inherited(MARK, {}) if environment is None else dict(environment)
+    inherited[f"{MARK}NAME"] = name
     is_up = False
     try:
-        _run("up", [*cortex, *up, "--wait", "--json", "--out", str(out)], UP_WITHIN_S, logs, name)
+        made = [*cortex, *up, "--wait", "--json", "--out", str(out)]
+        _run("up", made, UP_WITHIN_S, logs, inherited)
         is_up = True
         ask = (*cortex, "status", *which, "--json")
         yield OwnStack(targets=_described(out), folder=folder, mark=mark, ask=ask)
     finally:
         with interrupts.held():
             try:
-                _run("down", [*cortex, "down", *which, "--volumes"], DOWN_WITHIN_S, logs, name)
+                ended = [*cortex, "down", *which, "--volumes"]
+                _run("down", ended, DOWN_WITHIN_S, logs, inherited)
             except StackFailed:
                 if is_up:  # else what went wrong first is what counts
                     raise
@@ -106,9 +119,14 @@ def standing(
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(word: str, command: list[str], within_s: float, logs: Path, name: str) -> None:
+def _run(
+    word: str,
+    command: list[str],
+    within_s: float,
+    logs: Path,
+    environment: Mapping[str, str],
+) -> None:
     log = logs / f"cortex-{word}.log"
-    environment = processes.inherited(MARK, {f"{MARK}NAME": name})
     with processes.running(command, environment, log) as child:
         processes.finish(child, within_s, f"`cortex {word}`", log)
 

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-Standing = Literal["held", "fell", "inconclusive", "not-comparable", "missing", "not-applicable"]
-"""How a gate stands: only `held` is a pass; `not-applicable` alone is left out of the count."""
+Standing = Literal[
+    "held", "fell", "waived", "inconclusive", "not-comparable", "missing", "not-applicable"
+]
+"""How a gate stands: `held` is a pass, and `waived`, which fell and was forgiven for a while;
+`not-applicable` alone is left out of the count."""
 
 SuiteState = Literal["measured", "empty", "failed", "interrupted"]
 
@@ -66,6 +69,10 @@ def conclude(standings: dict[str, Standing], suites: dict[str, SuiteState]) -> V
         return _verdict(Outcome.INCONCLUSIVE, f"{len(names)} of {judged} gates open", names)
     if judged == 0:
         return _verdict(Outcome.INCONCLUSIVE, "no gate applies to what was measured", [])
+    if names := gates("waived"):
+        held = judged - len(names)
+        what = f"{held} of {judged} gates hold, {len(names)} fell and are waived"
+        return _verdict(Outcome.PASS, what, names)
     return _verdict(Outcome.PASS, f"all {judged} gates hold", [])
 
 

@@ -12,6 +12,7 @@ WORST_FIRST: tuple[Standing, ...] = (
     "missing",
     "not-comparable",
     "inconclusive",
+    "waived",
     "held",
     "not-applicable",
 )

@@ -25,6 +25,7 @@ CUT_CHARS = 700
 SIGNS: dict[Standing, tuple[str, str]] = {
     "held": ("✓", "held"),
     "fell": ("✗", "fell"),
+    "waived": ("~", "waived"),
     "inconclusive": ("?", "open"),
     "not-comparable": ("?", "not comparable"),
     "missing": ("!", "missing"),
@@ -33,6 +34,7 @@ SIGNS: dict[Standing, tuple[str, str]] = {
 TONES: dict[Standing, str] = {
     "held": "good",
     "fell": "bad",
+    "waived": "open",
     "inconclusive": "open",
     "not-comparable": "open",
     "missing": "bad",
@@ -50,17 +52,7 @@ WORDS = {
 
 def render(run_folder: Path, run: RunRecord, records: Records) -> str:
     """The report of a run as one page of HTML."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["cut"] = _cut
-    environment.filters["short"] = _short
-    environment.filters["path"] = path
-    environment.filters["ms"] = _ms
+    environment = templates()
     script = environment.get_template("report.js").render()
     verdict = run.concluded()
     contract = [case for case in records.cases if case.suite == "contract"]
@@ -75,10 +67,10 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         tone=tone,
         headline=headline,
         groups=gate_view.groups(run.gates),
-        fallen=[gate for gate in run.gates if gate.standing == "fell"],
+        fallen=[gate for gate in run.gates if gate.standing in ("fell", "waived")],
         signs=SIGNS,
         tones=TONES,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script_hash=hash_of(script),
         relevance=relevance_view.view(run_folder, run, records),
         load=load_view.view(run_folder, records),
         profile=profile,
@@ -89,6 +81,27 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         failures=records.failures,
         listed=LISTED,
     )
+
+
+def templates() -> jinja2.Environment:
+    """The templates with their filters; a name that is not given is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cut"] = _cut
+    environment.filters["short"] = _short
+    environment.filters["path"] = path
+    environment.filters["ms"] = _ms
+    return environment
+
+
+def hash_of(script: str) -> str:
+    """A script's hash, as a page's own policy names it."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _cut(text: str, length: int = CUT_CHARS) -> str:

@@ -1,6 +1,7 @@
 """A small `cortex` command for tests: `up`, `down`, `memory serve`, `memory migrate`.
 
-`CORTEX_FAKE_FAULT=up-fails` makes `up` fail; `CORTEX_FAKE_TRACE` names a folder where each stack
+`CORTEX_FAKE_FAULT=up-fails` makes `up` fail; a file `fault` in the first folder of `PYTHONPATH`
+does the same for the stack of one tree. `CORTEX_FAKE_TRACE` names a folder where each stack
 leaves its process ids, so that a test can see that all of them are gone.
 """
 
@@ -46,8 +47,14 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _fault() -> str:
+    first = Path(os.environ.get("PYTHONPATH", "").partition(":")[0] or ".", "fault")
+    return first.read_text().strip() if first.exists() else os.environ.get("CORTEX_FAKE_FAULT", "")
+
+
 def up(options: argparse.Namespace) -> None:
-    if os.environ.get("CORTEX_FAKE_FAULT") == "up-fails":
+    fault = _fault()
+    if fault == "up-fails":
         sys.exit("Postgres did not start: no space left on device")
     options.state_dir.mkdir(parents=True)
     embedding, memory = _free_port(), _free_port()
@@ -55,6 +62,7 @@ def up(options: argparse.Namespace) -> None:
         "CORTEX_MEMORY_DATABASE_URL": f"sqlite:{options.state_dir / 'memory.sqlite'}",
         "CORTEX_MEMORY_EMBEDDING_URL": f"http://127.0.0.1:{embedding}",
         "CORTEX_MEMORY_PORT": str(memory),
+        "CORTEX_FAKE_FAULT": fault,
     }
     command = [sys.executable, str(HERE), "memory", "serve"]
     children = [

@@ -10,6 +10,7 @@ unknown-item   every search has a hit that was never added
 shaky          the order of hits differs between two servers
 no-hits        nothing is ever found
 slow           every search takes 0.2 s more
+slow-vector    the vector arm takes 15 ms more
 gappy-index    the vector index brings every second item only
 """
 
@@ -124,6 +125,8 @@ class Memory:
         stages["text"] = time.perf_counter() - started
         started = time.perf_counter()
         near = [max(_dot(q, v) for q in asked for v in item["vectors"]) for item in items]
+        if FAULT == "slow-vector":
+            time.sleep(0.015)
         stages["vector"] = time.perf_counter() - started
         fused = self._fuse(text, near)
         order = sorted(range(len(items)), key=lambda n: (-fused[n], n))

@@ -1,5 +1,6 @@
 """Load profiles as data: reads `loadtests/profiles/*.toml`; what is impossible is refused."""
 
+import hashlib
 import tomllib
 from pathlib import Path
 from typing import Literal
@@ -164,6 +165,11 @@ class LoadProfile(_Shape):
     size: Closed | Open | Ramp
     valid: Valid
     adapter: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """A checksum of what is asked: runs of other profiles are not compared in speed."""
+        return hashlib.sha256(self.model_dump_json(exclude={"about"}).encode()).hexdigest()
 
 
 def read_all(folder: Path, profile: Profile) -> list[LoadProfile]:

@@ -45,7 +45,10 @@ class Asker:
 
     def timed(self, tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], float, str]:
         """The answer, seconds until all of it was read, and its `Server-Timing`."""
-        headers, body = request(tool, arguments, None)
+        return self.sent(*request(tool, arguments, None))
+
+    def sent(self, headers: dict[str, str], body: bytes) -> tuple[dict[str, Any], float, str]:
+        """As `timed`, of a call that was made before."""
         kept = self._kept()
         started = time.perf_counter()
         answer = kept.post("/mcp", body, headers)

@@ -1,0 +1,1 @@
+"""Two builds, or two runs, side by side: what is comparable, what changed, and the verdict."""

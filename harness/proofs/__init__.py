@@ -1,0 +1,36 @@
+"""Proofs about the harness itself: long, resumable, their figures committed in `docs/proofs/`.
+
+A proof is a module here with a function `prove(Asked)`; its name stands in `PROOFS`.
+"""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.environment import ROOT
+
+PROOFS = ("comparing",)
+"""The modules `make prove-harness` runs, in this order."""
+
+PROVED = ("stack", "harness", "evals", "loadtests")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where a proof keeps what it has, where its page goes, how often, and which parts of it."""
+
+    kept: Path
+    pages: Path
+    count: int
+    parts: tuple[str, ...]
+
+
+def revision() -> str:
+    """The last commit that changed what is proved; what is kept of an older one does not count."""
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--abbrev=10", "--", *PROVED],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or "unknown"
