@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.environment import ROOT
 
-PROOFS = ("comparing",)
+PROOFS = ("load", "resilience", "comparing")
 """The modules `make prove-harness` runs, in this order."""
 
 PROVED = ("stack", "harness", "evals", "loadtests")

@@ -3,75 +3,32 @@
 Stock tools show a p95 of 8 ms for it; independent callers would have seen 1.4 s.
 """
 
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 from servers import wait_for
 
-from harness import mcp
 from harness.measures.latency import Latencies
-from harness.measures.schedule import arrivals
+from harness.measures.schedule import Law, arrivals
 from harness.probes.load import locust
 from harness.probes.load.judging import judged
 from harness.probes.load.profiles import LoadProfile, Open, Valid
-from loadtests.plans import Call, Plan
-
-HERE = Path(__file__).parent
-PER_SECOND, SECONDS, STALL_AT_S, STALL_S, SERVICE_S = 100, 12.0, 4.0, 2.0, 0.005
-WITHIN = 0.15
-
-
-@contextmanager
-def stalling(folder: Path) -> Iterator[str]:
-    port = folder / "port"
-    command = [sys.executable, str(HERE / "stalling_server.py"), str(port)]
-    server = subprocess.Popen([*command, str(STALL_AT_S), str(STALL_S)])
-    try:
-        wait_for("the server's port", lambda: port.exists() and port.read_text())
-        yield f"http://127.0.0.1:{port.read_text()}/mcp"
-    finally:
-        server.kill()
-        server.wait()
-
-
-def calls(url: str, count: int) -> list[Call]:
-    made = (mcp.request("FindItems", {"queries": [f"q {n}"]}, None) for n in range(count))
-    return [Call(url, headers, body.decode(), "memory-search", "mcp") for headers, body in made]
-
-
-def truth(moments: list[float], share: float) -> float:
-    """The quantile, in ms, of what callers at these moments wait, by arithmetic."""
-    end = STALL_AT_S + STALL_S
-    first = moments[0]  # the server counts from its first request
-    waits = sorted(
-        SERVICE_S + (end - (at - first) if STALL_AT_S <= at - first < end else 0.0)
-        for at in moments
-    )
-    return 1000 * waits[min(len(waits) - 1, int(share * len(waits)))]
+from harness.proofs.load import LATE_S, SHARES, WITHIN, calls, shared, stalled, stalling
+from loadtests.plans import Plan
 
 
 @pytest.mark.parametrize("law", ["poisson", "steady"])
-def test_an_open_run_shows_what_independent_callers_waited(tmp_path: Path, law: str) -> None:
-    moments = list(arrivals(PER_SECOND, SECONDS, 7, law))  # type: ignore[arg-type]
-    with stalling(tmp_path) as url:
-        plan = Plan(
-            model="open", calls=calls(url, len(moments)), moments=moments, pool=400, limit_s=60
-        )
-        recorded = locust.run(plan, "stall", tmp_path / "locust.log")
+def test_an_open_run_shows_what_independent_callers_waited(tmp_path: Path, law: Law) -> None:
+    found = stalled(tmp_path, law, 7)
 
-    response, service = Latencies(recorded.response), Latencies(recorded.service)
-    assert recorded.dropped == 0
-    assert recorded.errors == {}
-    assert response.n == len(moments)
-    for share in (0.95, 0.99):
-        assert response.quantile(share).value_ms == pytest.approx(truth(moments, share), rel=WITHIN)
-    assert service.quantile(0.5).value_ms < 100
+    assert (found.dropped, found.failed, found.answered) == (0, 0, found.sent)
+    for name in SHARES:
+        assert found.measured_ms[name] == pytest.approx(found.true_ms[name], rel=WITHIN)
+    assert found.true_ms["p95"] > 1_000
+    assert found.service_p50_ms < 100
+    assert found.holds
 
 
 def test_a_closed_run_is_blind_to_it_which_is_why_the_report_says_so(tmp_path: Path) -> None:
@@ -93,28 +50,13 @@ def test_a_closed_run_is_blind_to_it_which_is_why_the_report_says_so(tmp_path: P
 
 
 def test_workers_share_the_plan_and_their_histograms_add_up(tmp_path: Path) -> None:
-    moments = list(arrivals(60, 5.0, 11))
-    with stalling(tmp_path) as url:
-        plan = Plan(
-            model="open",
-            calls=calls(url, len(moments)),
-            moments=moments,
-            pool=200,
-            processes=3,
-            limit_s=60,
-        )
-        recorded = locust.run(plan, "three workers", tmp_path / "locust.log")
+    found = shared(tmp_path, 11)
 
-    raw = Latencies()
-    for _, _, _, response_s, _ in recorded.samples:
-        raw.record(response_s)
-    assert recorded.answered == len(moments) == len(recorded.samples)
-    assert Latencies(recorded.response).encoded() == raw.encoded()
-    assert recorded.lost == 0
-    came = sorted(float(line) for line in (tmp_path / "port.arrivals").read_text().splitlines())
-    shift = came[0] - moments[0]
-    late = max(abs(at - shift - due) for at, due in zip(came, moments, strict=True))
-    assert late < 0.7  # processes started one after the other would be seconds apart
+    assert found.sent == found.answered == found.samples
+    assert found.equal
+    assert found.lost == 0
+    assert found.latest_s < LATE_S
+    assert found.holds
 
 
 def test_a_run_that_lost_a_process_ends_soon_and_does_not_count(tmp_path: Path) -> None:
