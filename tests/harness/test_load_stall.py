@@ -3,19 +3,27 @@
 Stock tools show a p95 of 8 ms for it; independent callers would have seen 1.4 s.
 """
 
+import json
+import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 import pytest
 from servers import wait_for
 
+from harness.environment import ROOT
 from harness.measures.latency import Latencies
 from harness.measures.schedule import Law, arrivals
 from harness.probes.load import locust
 from harness.probes.load.judging import judged
 from harness.probes.load.profiles import LoadProfile, Open, Valid
+from harness.processes import running
 from harness.proofs.load import LATE_S, SHARES, WITHIN, calls, shared, stalled, stalling
+from harness.servers import free_port
 from loadtests.plans import Plan
 
 
@@ -87,3 +95,35 @@ def test_a_run_that_lost_a_process_ends_soon_and_does_not_count(tmp_path: Path) 
 def is_worker(process: psutil.Process) -> bool:
     """Whether a process is a Locust worker: one that a Locust master forked."""
     return "locust" in process.cmdline() and "locust" in process.parent().cmdline()
+
+
+def test_a_master_and_workers_started_apart_follow_one_plan(tmp_path: Path) -> None:
+    """As on several machines: each process is started by hand and has its own copy of the plan."""
+    moments = list(arrivals(40, 4.0, 3))
+    port, record = free_port(), tmp_path / "record.json"
+    with stalling(tmp_path) as url, ExitStack() as stack:
+        plan = Plan(
+            model="open",
+            calls=calls(url, len(moments)),
+            moments=moments,
+            processes=2,
+            limit_s=60,
+        )
+        (tmp_path / "plan.json").write_text(json.dumps(asdict(plan)))
+        words = [sys.executable, "-m", "locust", "-f", str(ROOT / "loadtests" / "callers.py")]
+        words += ["--plan", str(tmp_path / "plan.json"), "--record", str(record), "OpenCallers"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        master = ["--master", "--headless", "--expect-workers", "2", "--users", "2"]
+        master += ["--spawn-rate", "2", "--master-bind-host", "127.0.0.1"]
+        log = tmp_path / "locust.log"
+        place = ["--master-bind-port", str(port)]
+        child = stack.enter_context(running([*words, *master, *place], environment, log))
+        for number in range(2):
+            worker = ["--worker", "--master-host", "127.0.0.1", "--master-port", str(port)]
+            own = tmp_path / f"worker-{number}.log"
+            stack.enter_context(running([*words, *worker], environment, own))
+        child.wait(timeout=90)
+
+    found = locust.Recorded.model_validate_json(record.read_bytes())
+    assert found.answered == len(moments) == Latencies(found.response).n
+    assert (found.lost, found.dropped, found.errors) == (0, 0, {})
