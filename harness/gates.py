@@ -24,6 +24,7 @@ from harness.verdicts import Standing
 ALL, EACH = "all", "each"
 SHOWN_LOSSES = 10
 LOST = "relevance.lost-queries"
+OVER_FLOOR = "load.over-floor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +133,9 @@ class _Judge:
         if not self._evidence.strategies and relevance and self._needs_strategies():
             why = "other strategies are started of the product's own server, on the run's own stack"
             yield self._as("strategies", "not-applicable", why)
+            return
+        if not self._evidence.strategies and gate.metric == OVER_FLOOR:
+            yield self._as("ratio", "not-applicable", "bare SQL is asked on the run's own stack")
             return
         if absent := self._absent():
             standing: Standing = "missing" if self._evidence.required else "not-applicable"

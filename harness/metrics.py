@@ -94,6 +94,13 @@ METRICS: dict[str, Metric] = {
     "load.drift": Metric(
         "ratio", "lower", "median response time in the last fifth of a run over that in the first"
     ),
+    "load.over-floor": Metric(
+        "ratio",
+        "lower",
+        "median of a search over that of the fastest bare SQL form and the embedding call alone",
+    ),
+    "load.floor": Metric("ms", "neither", "what a search cannot go below: bare SQL and embedding"),
+    "load.find": Metric("ms", "lower", "median of the searches measured beside the floor"),
     "load.knee": Metric("1/s", "higher", "the highest rate that was served whole"),
     "load.headroom": Metric("ratio", "higher", "the knee over the rate the ramp starts from"),
     "load.stage.mean": Metric("ms", "lower", "mean time that one stage of a call ran"),

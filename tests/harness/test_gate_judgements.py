@@ -150,6 +150,16 @@ def test_speed_is_a_ratio_of_two_measures_of_one_run() -> None:
     assert embed.startswith(slow.suite)
 
 
+def test_a_search_is_held_to_its_floor_where_that_can_be_measured() -> None:
+    one = gate(metric="load.over-floor", set="", variant="", ceiling=2.0, min_n=200)
+    slow = result(2.4, "load.over-floor", "", "")
+
+    assert only(one, evidence(slow)).standing == "fell"
+    assert only(one, evidence(result(1.4, "load.over-floor", "", ""))).standing == "held"
+    assert only(one, evidence()).standing == "missing"
+    assert only(one, evidence(strategies=False)).standing == "not-applicable"
+
+
 def test_the_same_scores_are_no_regression() -> None:
     old = random_scores()
 

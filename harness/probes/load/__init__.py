@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from harness import progress
 from harness.errors import NothingCollected
 from harness.evalsets.records import EvalSet
-from harness.probes.load import locust, planning, profiles, watching, where, writing
+from harness.probes.load import floor, locust, planning, profiles, watching, where, writing
 from harness.probes.load.asked import Asked
 from harness.probes.load.ceiling import Ceilings
 from harness.probes.load.judging import Measured, judged
@@ -39,6 +39,7 @@ def measure(context: "Context") -> Iterator[Record]:
         raise NothingCollected(f"no profile in {context.load_profiles}")
     if not context.sets:
         raise NothingCollected("no eval set to search in; put one into evals/relevance")
+    yield from floor.records(context, _chosen(context.sets, ["scifact", "memory-notes"]))
     done: list[Measured] = []
     ceilings = Ceilings(context.folder.path / "logs")
     for profile in wanted:

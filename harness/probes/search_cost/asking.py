@@ -29,6 +29,10 @@ class _Kept:
         self._used = time.monotonic()
         return self._connection.getresponse()
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
 
 class Asker:
     """Calls tools of one memory server; one connection for each thread."""
@@ -61,6 +65,10 @@ class Asker:
         """The answer alone."""
         return self.timed(tool, arguments)[0]
 
+    def close(self) -> None:
+        """Close this thread's connection."""
+        self._kept().close()
+
 
 class Embedding:
     """Calls the embedding service."""
@@ -77,3 +85,7 @@ class Embedding:
         assert answer.status == 200, content
         vectors: list[list[float]] = orjson.loads(content)
         return vectors, time.perf_counter() - started
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._kept.close()

@@ -58,6 +58,11 @@ class Bench:
     embedding: Embedding
     floor: Floor
 
+    def close(self) -> None:
+        """Close every connection."""
+        for one in (self.find, self.vector_only, self.embedding, self.floor):
+            one.close()
+
 
 def measure(
     bench: Bench, scope: Scope, texts: int, queries: int, ask: Callable[[], str]
