@@ -3,7 +3,10 @@
 import xml.etree.ElementTree as ET
 
 from harness import report, results
+from harness.report import markdown, moved_view
 from harness.report.gate_view import WORST_FIRST
+from harness.report.markdown import cell
+from harness.report.moved_view import MovedView
 from harness.results import Records
 from harness.runs import GateRecord, RunFolder, RunRecord
 
@@ -24,7 +27,8 @@ def write(folder: RunFolder, run: RunRecord) -> None:
     """Write all three."""
     records = results.read(folder.path)
     folder.write("junit.xml", junit(run, records))
-    folder.write("summary.md", summary(run, records))
+    moved = moved_view.view(folder.path, run)
+    folder.write("summary.md", summary(run, records, moved))
     folder.write("report.html", report.render(folder.path, run, records))
 
 
@@ -50,6 +54,8 @@ def junit(run: RunRecord, records: Records) -> str:
                 _case(element, one)
     for element in suites:
         _count(element)
+    for total in ("tests", "failures", "errors"):
+        suites.set(total, str(sum(int(element.get(total, "0")) for element in suites)))
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -58,7 +64,7 @@ def _case(parent: ET.Element, one: results.Case) -> None:
     case = ET.SubElement(parent, "testcase", classname=one.suite, name=_xml(one.name))
     case.set("time", f"{one.took_s:.3f}")
     if one.outcome == "skipped":
-        ET.SubElement(case, "skipped", message=_xml(one.note))
+        ET.SubElement(case, "skipped", message=_xml(one.note or one.name))
     elif one.outcome != "passed":
         tag = "failure" if one.outcome == "failed" else "error"
         found = ET.SubElement(case, tag, message=_xml(one.note or one.name))
@@ -78,41 +84,33 @@ def _xml(text: str) -> str:
     )
 
 
-def summary(run: RunRecord, records: Records) -> str:
+def summary(run: RunRecord, records: Records, moved: MovedView | None = None) -> str:
     """The verdict, the gates and the figures as Markdown, small enough for a CI job's page."""
     verdict = run.concluded()
     lines = [
-        f"# {verdict.outcome.name}: {_cell(verdict.why)}",
+        f"# {verdict.outcome.name}: {cell(verdict.why)}",
         "",
         f"Run `{run.id}`, {run.profile} profile, revision `{run.revision}`"
         f"{' with uncommitted changes' if run.dirty else ''}, status {run.status}.",
+        "",
+        *markdown.in_short(run, records, moved),
+        *markdown.lost(moved),
+        *markdown.figures(records),
+        "## Gates",
         "",
         "| gate | stands | why |",
         "|---|---|---|",
         *(_gate_row(gate) for gate in sorted(run.gates, key=_worst_first)[:LISTED]),
         "",
     ]
-    if failed := [case for case in records.cases if case.outcome in ("failed", "error")]:
-        lines += ["## Cases that failed", ""]
-        lines += [f"- {_cell(case.name)}: {_cell(case.note)}" for case in failed[:LISTED]]
-        lines.append("")
-    headline = [r for r in records.results if r.set == "all" or r.name.startswith("load.response")]
-    if headline:
-        lines += ["| figure | of | value | n |", "|---|---|---|---|"]
-        lines += [
-            f"| {r.name} | {r.variant} | {r.value:.4g} {r.unit} | {r.n or ''} |" for r in headline
-        ]
+    lines += markdown.failed_cases(records, LISTED)
     text = "\n".join(lines) + "\n"
     return text.encode()[:SUMMARY_BYTES].decode(errors="ignore")
 
 
 def _gate_row(gate: GateRecord) -> str:
-    return f"| {_cell(gate.title)} `{gate.id}` | {MARKS[gate.standing]} | {_cell(gate.why)} |"
+    return f"| {cell(gate.title)} `{gate.id}` | {MARKS[gate.standing]} | {cell(gate.why)} |"
 
 
 def _worst_first(gate: GateRecord) -> int:
     return WORST_FIRST.index(gate.standing)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")[:500]
