@@ -8,10 +8,17 @@ from pages import Browser, browser
 from whole_run import profiled_run, whole_run
 
 from harness import outputs
-from harness.runs import SuiteRecord
+from harness.runs import RunFolder, RunRecord, SuiteRecord
 
 DARK = 'document.documentElement.dataset.theme = "dark";'
 OPEN = 'document.querySelectorAll("details").forEach(function (d) { d.open = true; });'
+pytestmark = pytest.mark.xdist_group("report")
+
+WIDE = """
+var root = document.documentElement;
+document.body.dataset.across = root.scrollWidth - root.clientWidth;
+document.body.dataset.width = innerWidth;
+"""
 SORT = """
 var button = document.querySelector("table th button");
 button.focus(); button.click();
@@ -20,14 +27,6 @@ document.body.dataset.focused = document.activeElement === button ? "yes" : "no"
 document.querySelector(".theme").click();
 document.body.dataset.theme = document.documentElement.dataset.theme;
 """
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a run of everything, with something of everything that can go wrong."""
-    folder, run = whole_run(tmp_path_factory.mktemp("whole") / "run")
-    outputs.write(folder, run)
-    return folder.path / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +62,18 @@ def chromium(tmp_path: Path) -> Browser:
     ids=["light", "dark", "dark and narrow"],
 )
 def test_no_accessibility_rule_is_broken_by_all_there_can_be(
-    whole: Path, chromium: Browser, look: str, width: int
+    whole: tuple[RunFolder, RunRecord], chromium: Browser, look: str, width: int
 ) -> None:
-    assert chromium.violations(whole, look, width) == []
+    assert chromium.violations(whole[0].path / "report.html", look, width) == []
+
+
+def test_on_a_small_screen_only_tables_scroll_sideways(
+    whole: tuple[RunFolder, RunRecord], chromium: Browser
+) -> None:
+    loaded = chromium.acted(whole[0].path / "report.html", OPEN + WIDE, 500)
+
+    assert 'data-width="500"' in loaded.document
+    assert 'data-across="0"' in loaded.document
 
 
 def test_a_measured_run_breaks_none_either(

