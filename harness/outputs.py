@@ -3,7 +3,10 @@
 import xml.etree.ElementTree as ET
 
 from harness import report, results
+from harness.report import markdown, moved_view
 from harness.report.gate_view import WORST_FIRST
+from harness.report.markdown import cell
+from harness.report.moved_view import MovedView
 from harness.results import Records
 from harness.runs import GateRecord, RunFolder, RunRecord
 
@@ -25,7 +28,8 @@ def write(folder: RunFolder, run: RunRecord) -> None:
     """Write all three."""
     records = results.read(folder.path)
     folder.write("junit.xml", junit(run, records))
-    folder.write("summary.md", summary(run, records))
+    moved = moved_view.view(folder.path, run)
+    folder.write("summary.md", summary(run, records, moved))
     folder.write("report.html", report.render(folder.path, run, records))
 
 
@@ -51,6 +55,8 @@ def junit(run: RunRecord, records: Records) -> str:
                 _case(element, one)
     for element in suites:
         _count(element)
+    for total in ("tests", "failures", "errors"):
+        suites.set(total, str(sum(int(element.get(total, "0")) for element in suites)))
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -59,7 +65,7 @@ def _case(parent: ET.Element, one: results.Case) -> None:
     case = ET.SubElement(parent, "testcase", classname=one.suite, name=_xml(one.name))
     case.set("time", f"{one.took_s:.3f}")
     if one.outcome == "skipped":
-        ET.SubElement(case, "skipped", message=_xml(one.note))
+        ET.SubElement(case, "skipped", message=_xml(one.note or one.name))
     elif one.outcome != "passed":
         tag = "failure" if one.outcome == "failed" else "error"
         found = ET.SubElement(case, tag, message=_xml(one.note or one.name))
@@ -79,7 +85,7 @@ def _xml(text: str) -> str:
     )
 
 
-def summary(run: RunRecord, records: Records) -> str:
+def summary(run: RunRecord, records: Records, moved: MovedView | None = None) -> str:
     """The verdict, the gates and the figures as Markdown, small enough for a CI job's page."""
     verdict = run.concluded()
     lines = [
@@ -87,6 +93,11 @@ def summary(run: RunRecord, records: Records) -> str:
         "",
         f"Run `{run.id}`, {run.profile} profile, revision `{run.revision}`"
         f"{' with uncommitted changes' if run.dirty else ''}, status {run.status}.",
+        "",
+        *markdown.in_short(run, records, moved),
+        *markdown.lost(moved),
+        *markdown.figures(records),
+        "## Gates",
         "",
         "| gate | stands | why |",
         "|---|---|---|",
@@ -101,16 +112,7 @@ def summary(run: RunRecord, records: Records) -> str:
             for one in run.waivers
         ]
         lines.append("")
-    if failed := [case for case in records.cases if case.outcome in ("failed", "error")]:
-        lines += ["## Cases that failed", ""]
-        lines += [f"- {cell(case.name)}: {cell(case.note)}" for case in failed[:LISTED]]
-        lines.append("")
-    headline = [r for r in records.results if r.set == "all" or r.name.startswith("load.response")]
-    if headline:
-        lines += ["| figure | of | value | n |", "|---|---|---|---|"]
-        lines += [
-            f"| {r.name} | {r.variant} | {r.value:.4g} {r.unit} | {r.n or ''} |" for r in headline
-        ]
+    lines += markdown.failed_cases(records, LISTED)
     text = "\n".join(lines) + "\n"
     return text.encode()[:SUMMARY_BYTES].decode(errors="ignore")
 
@@ -121,8 +123,3 @@ def _gate_row(gate: GateRecord) -> str:
 
 def _worst_first(gate: GateRecord) -> int:
     return WORST_FIRST.index(gate.standing)
-
-
-def cell(text: str) -> str:
-    """A text as a cell of a Markdown table."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")[:500]

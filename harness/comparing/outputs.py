@@ -1,9 +1,10 @@
 """What a comparison is read by: `summary.md` for CI, `report.html` for people."""
 
 from harness.comparisons import ChangeRecord, CompareRecord
-from harness.outputs import LISTED, MARKS, SUMMARY_BYTES, cell
+from harness.outputs import LISTED, MARKS, SUMMARY_BYTES
 from harness.report import compare_view
 from harness.report.gate_view import WORST_FIRST
+from harness.report.markdown import cell
 from harness.runs import RunFolder
 
 MOVED = 20

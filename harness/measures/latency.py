@@ -70,7 +70,14 @@ class Latencies:
     @property
     def mean_ms(self) -> float:
         """The mean duration in ms."""
-        return float(self._histogram.get_mean_value()) / 1000
+        # The library's own mean, which walks from value to value, takes ten times as long.
+        histogram, total = self._histogram, 0
+        for index, count in enumerate(histogram.counts):
+            if count:
+                low = histogram.get_value_from_index(index)
+                high = histogram.get_highest_equivalent_value(low)
+                total += count * (low + (high + 1 - low) // 2)
+        return total / self.n / 1000 if self.n else 0.0
 
     def quantile(self, share: float) -> Quantile:
         """The smallest duration that at least `share` of all do not exceed."""

@@ -131,7 +131,7 @@ def _spread(lines: Sequence[Line]) -> tuple[Line, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """Latency over the rate asked: two lines of quantiles, and the rates that were too much."""
+    """Latency over the rate asked: lines of quantiles, the rates that were too much, the knee."""
 
     width: int
     height: int
@@ -142,6 +142,7 @@ class Knee:
     ys: tuple[Tick, ...]
     lines: tuple[Line, ...]
     too_much: tuple[Point, ...]
+    knee_x: float | None
 
 
 def knee(
@@ -159,18 +160,20 @@ def knee(
         Line(label, tone, tuple((x.at(step[0]), y.at(max(step[place], low))) for step in drawn))
         for label, tone, place in (("p50", "s0", 1), ("p95", "s1", 2))
     ]
-    apart = max(1, round(drawn[-1][0] / 6))
-    rates = range(0, math.ceil(drawn[-1][0]) + 1, apart)
+    apart = _round_step(drawn[-1][0] / 6)
+    rates = [place * apart for place in range(int(drawn[-1][0] / apart) + 1)]
+    held = [step[0] for step in drawn if step[3]]
     return Knee(
         width,
         height,
         LEFT_PX,
         height - BOTTOM_PX,
         width - RIGHT_PX,
-        tuple(Tick(x.at(rate), f"{rate}/s") for rate in rates),
+        tuple(Tick(x.at(rate), f"{rate:g}/s") for rate in rates),
         tuple(Tick(y.at(value), f"{value:g} ms") for value in _decades(low, high)),
         _spread(lines),
         tuple((x.at(step[0]), y.at(step[2])) for step in drawn if not step[3]),
+        x.at(max(held)) if held else None,
     )
 
 
@@ -258,7 +261,7 @@ def stack(parts: Sequence[tuple[str, float]], width: float = 740.0) -> tuple[Seg
     segments, x = [], 0.0
     for place, (label, ms) in enumerate(parts):
         part = round(width * ms / total, 1)
-        segments.append(Segment(label, f"s{place % 8}", round(x, 1), part, ms, ms / total))
+        segments.append(Segment(label, f"s{place % 9}", round(x, 1), part, ms, ms / total))
         x += part
     return tuple(segments)
 
@@ -278,13 +281,14 @@ class Scatter:
     failed: tuple[Point, ...]
 
 
-SHOWN_POINTS = 600
+SHOWN_POINTS = 300
+COLUMN_PX = 4
 
 
 def scatter(
     samples: Sequence[tuple[float, float, bool]], width: int = 760, height: int = 170
 ) -> Scatter:
-    """(due s, response ms, ok) as points; of many, the slowest of each pixel column is kept."""
+    """(due s, response ms, ok) as points; of many, the slowest of each few pixels is kept."""
     low = 10 ** math.floor(math.log10(min(ms for _, ms, _ in samples)))
     high = max(max(ms for _, ms, _ in samples) * 1.2, low * 10)
     last = max(max(due for due, _, _ in samples), 1.0)
@@ -314,7 +318,7 @@ def _slowest_by_column(
 ) -> list[tuple[float, float, bool]]:
     columns: dict[tuple[int, bool], tuple[float, float, bool]] = {}
     for point in points:
-        key = (round(point[0]), point[2])
+        key = (round(point[0] / COLUMN_PX), point[2])
         if key not in columns or point[1] < columns[key][1]:
             columns[key] = point
     return [columns[key] for key in sorted(columns)]
@@ -328,57 +332,3 @@ def _round_step(step: float) -> float:
     """The next of 1, 2, 5, 10, 20 … that is not smaller."""
     size: float = 10 ** math.floor(math.log10(step))
     return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= step - 1e-9)
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """One row of a forest plot: a ratio with its interval."""
-
-    label: str
-    tone: str
-    y: float
-    at: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Forest:
-    """Ratios around 1, each with its interval, and the line beyond which a change counts."""
-
-    width: int
-    height: int
-    bottom: float
-    one: float
-    most: float
-    xs: tuple[Tick, ...]
-    rows: tuple[Ratio, ...]
-
-
-ROW_PX, FOREST_LEFT_PX = 26.0, 190.0
-WIDEST = 8.0
-"""Ratios beyond eight times either way end at the edge."""
-
-
-def forest(
-    rows: Sequence[tuple[str, str, float, float, float]], most: float, width: int = 760
-) -> Forest:
-    """Rows as (label, tone, ratio, low, high), on a log scale that has 1 in its middle."""
-    ends = [max(high, 1 / max(low, 1e-9)) for _, _, _, low, high in rows]
-    widest = min(max([*ends, most]) * 1.05, WIDEST)
-    x = Scale(1 / widest, widest, FOREST_LEFT_PX, width - 20, logarithmic=True)
-    height = int(TOP_PX + ROW_PX * len(rows) + BOTTOM_PX)
-    made = [
-        Ratio(label, tone, TOP_PX + ROW_PX * (n + 0.5), x.at(ratio), x.at(low), x.at(high))
-        for n, (label, tone, ratio, low, high) in enumerate(rows)
-    ]
-    steps = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 4, 8)
-    inside = [step for step in steps if step <= widest][-3:]
-    values = [*(1 / step for step in reversed(inside)), 1.0, *inside]
-    ticks = tuple(Tick(x.at(value), f"{value:.2f}") for value in values)
-    return Forest(width, height, height - BOTTOM_PX, x.at(1.0), x.at(most), ticks, tuple(made))
-
-
-def path(points: Sequence[Point]) -> str:
-    """Points as the data of an SVG line."""
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)

@@ -2,7 +2,7 @@
 
 from harness.comparisons import ChangeRecord, CompareRecord
 from harness.report import gate_view
-from harness.report.charts import Forest, forest
+from harness.report.forest import Forest, forest
 from harness.report.render import LISTED, SIGNS, TONES, WORDS, hash_of, templates
 from harness.verdicts import Outcome
 

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,11 @@ from harness.results import Records, Result, stage_part
 
 TONES = 8
 """Colours of lines; with more profiles they come again, and the label tells them apart."""
+
+CURVE_POINTS = 32
+STRETCHES = 6
+Sample = tuple[float, float, bool]
+"""When a call was due in s, how long its response took in ms, and whether it succeeded."""
 
 FACTS = ("searches", "errors", "dropped", "achieved", "throughput", "client-cpu", "ceiling")
 
@@ -70,6 +75,17 @@ class Ramp:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a run: its calls, those that failed, and response times in ms."""
+
+    name: str
+    n: int
+    failed: int
+    median_ms: float
+    slowest_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileView:
     """One load profile."""
 
@@ -85,6 +101,7 @@ class ProfileView:
     stages: tuple[StageBar, ...]
     where: WhereView | None
     over_time: Scatter | None
+    stretches: tuple[Stretch, ...]
     errors: tuple[tuple[str, int], ...]
     workloads: tuple[Part, ...]
     phases: tuple[Part, ...]
@@ -136,16 +153,16 @@ def _series(kept: dict[str, Any]) -> list[Series]:
     """Response time of every profile; of an open one service time too, which hides stalls."""
     series = []
     for place, (name, one) in enumerate(kept.items()):
-        response = Latencies(one["response"]).curve()
+        response = Latencies(one["response"]).curve(CURVE_POINTS)
         series.append(Series(name, f"s{place % TONES}", response))
         if one["model"] != "closed":
-            service = Latencies(one["service"]).curve()
+            service = Latencies(one["service"]).curve(CURVE_POINTS)
             series.append(Series("", f"s{place % TONES}", service, dashed=True))
     return series
 
 
-def _samples(path: Path) -> dict[str, list[tuple[float, float, bool]]]:
-    found: defaultdict[str, list[tuple[float, float, bool]]] = defaultdict(list)
+def _samples(path: Path) -> dict[str, list[Sample]]:
+    found: defaultdict[str, list[Sample]] = defaultdict(list)
     with path.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
             response_ms = max(float(row["response_s"]) * 1000, 0.001)
@@ -157,7 +174,7 @@ def _profile(
     name: str,
     one: dict[str, Any],
     records: Records,
-    samples: list[tuple[float, float, bool]],
+    samples: list[Sample],
     where: WhereView | None,
 ) -> ProfileView:
     def result(metric: str, part: str = "") -> Result:
@@ -184,6 +201,7 @@ def _profile(
         stages=tuple(stage_bars(one, maybe)),
         where=where,
         over_time=scatter(samples) if samples else None,
+        stretches=tuple(_stretches(samples)),
         workloads=tuple(_parts("workload", name, records)),
         phases=tuple(_parts("phase", name, records)),
         recovery_s=_maybe(records.find("load.recovery", "", name)),
@@ -191,6 +209,20 @@ def _profile(
         ramp=_ramp(name, one["steps"], records),
         errors=tuple(sorted(one["errors"].items(), key=lambda item: (-item[1], item[0]))[:10]),
     )
+
+
+def _stretches(samples: Sequence[Sample]) -> Iterator[Stretch]:
+    """The chart over time as numbers: equal parts of the run."""
+    last = max((due for due, _, _ in samples), default=0.0)
+    apart = last / STRETCHES or 1.0
+    for place in range(STRETCHES):
+        inside = [one for one in samples if min(int(one[0] / apart), STRETCHES - 1) == place]
+        times = sorted(ms for _, ms, _ in inside)
+        if times:
+            name = f"{place * apart:.0f} to {(place + 1) * apart:.0f} s"
+            failed = sum(not ok for _, _, ok in inside)
+            middle = times[(len(times) - 1) // 2]
+            yield Stretch(name, len(inside), failed, middle, times[-1])
 
 
 def _parts(kind: str, name: str, records: Records) -> Iterator[Part]:

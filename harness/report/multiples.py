@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from harness.report.charts import Point, Scale
 
-MOST_POINTS = 48
+MOST_POINTS = 24
 LABEL_PX = 17.0
 """Above the line: what its upper end is."""
 

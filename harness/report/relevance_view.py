@@ -1,28 +1,23 @@
 """What the report says about relevance: scores by set and strategy, slices, wins and losses."""
 
-import csv
-import json
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import baselines, score_tables
+from harness import score_tables
 from harness.evidence import HYBRID, Baseline, SetScores
 from harness.measures.ranking import MEASURES
 from harness.report.charts import Bars, Scale, Scored, bars
+from harness.report.moved_view import ARMS, before, comparable, rows
 from harness.report.slices_view import SliceTable, slice_tables
 from harness.report.trust_view import Trust, trust
 from harness.results import Records, Result
 from harness.runs import RunRecord
 
 MACRO = "all"
-SHOWN_QUERIES = 8
-SHOWN_LEAKS = 10
+SHOWN_LEAKS = 6
 CELL_PX = 120
-ARMS = ("text-only", "vector-only")
-BEST_ARM = "the better single arm of each set"
 NAMES = {
     "hybrid": "hybrid (the default)",
     "reciprocal-rank": "hybrid by reciprocal rank",
@@ -66,19 +61,6 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """A query that scores differently, with the texts it takes to see why."""
-
-    set: str
-    query: str
-    text: str
-    was: float
-    now: float
-    wanted: tuple[str, ...]
-    first: tuple[tuple[str, bool], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Leaked:
     """A query or answer that stands in the corpus."""
 
@@ -97,10 +79,6 @@ class RelevanceView:
     tables: tuple[Table, ...]
     measures: tuple[str, ...]
     slices: tuple[SliceTable, ...]
-    against: str
-    losses: tuple[Moved, ...]
-    wins: tuple[Moved, ...]
-    counts: tuple[int, int]
     trust: tuple[Trust, ...]
     leaks: tuple[Leaked, ...]
     leaks_in_all: int
@@ -113,22 +91,16 @@ def view(folder: Path, run: RunRecord, records: Records) -> RelevanceView | None
     scores = score_tables.read(folder)
     if not any(variant == HYBRID for _, variant in scores):
         return None
-    baseline = baselines.read(folder / "baseline.json")
-    if baseline is not None and run.baseline and run.baseline.state == "other-model":
-        baseline = None
-    texts = _Texts(folder)
+    baseline = comparable(folder, run)
+    queries = {(row["set"], row["query"]): row for row in rows(folder / "relevance/queries.csv")}
     sets = sorted({set_ for set_, _ in scores})
-    against, losses, wins = _moved(scores, baseline, run, texts)
     leaks = _leaks(folder, sets)
     return RelevanceView(
         chart=_chart(records, sets, scores, baseline, run),
-        tables=tuple(_table(records, set_) for set_ in [*sets, MACRO]),
+        # Of one set the mean over all sets says the same again.
+        tables=tuple(_table(records, set_) for set_ in _with_mean(sets)),
         measures=tuple(MEASURES),
-        slices=slice_tables(records, scores, _olds(scores, baseline, run), texts.queries),
-        against=against,
-        losses=tuple(losses[:SHOWN_QUERIES]),
-        wins=tuple(wins[:SHOWN_QUERIES]),
-        counts=(len(losses), len(wins)),
+        slices=slice_tables(records, scores, _olds(scores, baseline, run), queries),
         trust=tuple(trust(folder, records, set_) for set_ in sets),
         leaks=tuple(leaks[:SHOWN_LEAKS]),
         leaks_in_all=len(leaks),
@@ -136,8 +108,12 @@ def view(folder: Path, run: RunRecord, records: Records) -> RelevanceView | None
             _count(records, "relevance.cache-hits"),
             _count(records, "relevance.cache-misses"),
         ),
-        texts={key: row["text"] for key, row in texts.queries.items()},
+        texts={key: row["text"] for key, row in queries.items()},
     )
+
+
+def _with_mean(sets: Sequence[str]) -> list[str]:
+    return [*sets, MACRO] if len(sets) > 1 else list(sets)
 
 
 def _count(records: Records, name: str) -> int:
@@ -153,7 +129,7 @@ def _chart(
     run: RunRecord,
 ) -> Bars:
     scored, bases = [], []
-    for set_ in [*sets, MACRO]:
+    for set_ in _with_mean(sets):
         found = records.find("relevance.ndcg@10", set_, HYBRID)
         if found is None:
             continue
@@ -195,15 +171,15 @@ def _table(records: Records, set_: str) -> Table:
     hybrid = records.find("relevance.ndcg@10", set_, HYBRID)
     lows = [one.low for row in found.values() for one in row[:1] if one and one.low is not None]
     low = min(math.floor(min(lows, default=0.0) * 10) / 10, 0.9)
-    rows = []
+    lines = []
     for variant, row in found.items():
         cells = tuple(_cell(one, best[column], low) for column, one in enumerate(row))
         first = row[0]
         own = variant == HYBRID or hybrid is None or first is None
         delta = None if own else first.value - hybrid.value  # type: ignore[union-attr]
         n = (first.n or 0) if first else 0
-        rows.append(Row(NAMES.get(variant, variant), variant, n, cells, delta))
-    return Table("mean of all sets" if set_ == MACRO else set_, tuple(rows), low)
+        lines.append(Row(NAMES.get(variant, variant), variant, n, cells, delta))
+    return Table("mean of all sets" if set_ == MACRO else set_, tuple(lines), low)
 
 
 def _cell(found: Result | None, best: float | None, from_: float) -> Cell:
@@ -218,74 +194,6 @@ def _cell(found: Result | None, best: float | None, from_: float) -> Cell:
     )
 
 
-class _Texts:
-    """Queries and documents of the run by id, to show people what the numbers are about."""
-
-    def __init__(self, folder: Path) -> None:
-        data = folder / "relevance"
-        self.queries = {(r["set"], r["query"]): r for r in _rows(data / "queries.csv")}
-        self._documents = {(r["set"], r["document"]): r for r in _rows(data / "documents.csv")}
-        self._relevant: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        for row in _rows(data / "judgments.csv"):
-            if row["grade"] != "0":
-                self._relevant[row["set"], row["query"]].append(row["document"])
-        self._first: dict[tuple[str, str], list[str]] = {}
-        with (data / "rankings.jsonl").open(encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                if row["variant"] == HYBRID:
-                    self._first[row["set"], row["query"]] = row["documents"][:3]
-
-    def moved(self, set_: str, query: str, was: float, now: float) -> Moved:
-        """A query with its text, what was wanted, and what came first."""
-        relevant = self._relevant[set_, query]
-        return Moved(
-            set_,
-            query,
-            self.queries[set_, query]["text"],
-            was,
-            now,
-            tuple(self._named(set_, id_) for id_ in relevant[:2]),
-            tuple(
-                (self._named(set_, id_), id_ in relevant)
-                for id_ in self._first.get((set_, query), [])
-            ),
-        )
-
-    def _named(self, set_: str, document: str) -> str:
-        row = self._documents.get((set_, document), {})
-        return row.get("title") or row.get("start") or document
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def _moved(
-    scores: Mapping[tuple[str, str], SetScores],
-    baseline: Baseline | None,
-    run: RunRecord,
-    texts: _Texts,
-) -> tuple[str, list[Moved], list[Moved]]:
-    """Queries that lost and won, against the baseline or else against the best single arm."""
-    against, moved = BEST_ARM, []
-    if baseline is not None:
-        against = f"the baseline of revision {baseline.revision}"
-    for (set_, variant), found in scores.items():
-        if variant != HYBRID:
-            continue
-        old = _before(scores, baseline, run, set_)
-        for query, now in found.scores["ndcg@10"].items():
-            was = old.get(query)
-            if was is not None and abs(was - now) > 1e-9:
-                moved.append(texts.moved(set_, query, was, now))
-    moved.sort(key=lambda one: (one.now - one.was, one.set, one.query))
-    losses = [one for one in moved if one.now < one.was]
-    wins = [one for one in reversed(moved) if one.now > one.was]
-    return against, losses, wins
-
-
 def _olds(
     scores: Mapping[tuple[str, str], SetScores], baseline: Baseline | None, run: RunRecord
 ) -> dict[str, Mapping[str, float]]:
@@ -293,21 +201,7 @@ def _olds(
     if baseline is None:
         return {}
     sets = {set_ for set_, variant in scores if variant == HYBRID}
-    return {set_: _before(scores, baseline, run, set_) for set_ in sorted(sets)}
-
-
-def _before(
-    scores: Mapping[tuple[str, str], SetScores],
-    baseline: Baseline | None,
-    run: RunRecord,
-    set_: str,
-) -> Mapping[str, float]:
-    if baseline is not None:
-        old = baseline.sets.get(set_)
-        same = old is not None and old.fingerprint == run.data[set_].fingerprint
-        return old.scores["ndcg@10"] if old is not None and same else {}
-    arms = [scores[set_, arm].scores["ndcg@10"] for arm in ARMS if (set_, arm) in scores]
-    return max(arms, key=lambda arm: sum(arm.values()), default={})
+    return {set_: before(scores, baseline, run, set_) for set_ in sorted(sets)}
 
 
 def _leaks(folder: Path, sets: Sequence[str]) -> list[Leaked]:
@@ -316,6 +210,6 @@ def _leaks(folder: Path, sets: Sequence[str]) -> list[Leaked]:
         Leaked(set_, row["query"], row["kind"], int(row["words"]), row["text"])
         for set_ in sets
         if (path := folder / "relevance" / f"leakage-{set_}.csv").exists()
-        for row in _rows(path)
+        for row in rows(path)
     ]
     return sorted(found, key=lambda leak: (-leak.words, leak.set, leak.query))

@@ -10,16 +10,20 @@ from harness.report import (
     flame_view,
     gate_view,
     load_view,
+    moved_view,
+    processes_view,
     relevance_view,
     resilience_view,
+    short_view,
 )
-from harness.report.charts import path
+from harness.report.paths import dots, path
 from harness.results import Records
 from harness.runs import RunRecord
 from harness.verdicts import Outcome, Standing
 
 TEMPLATES = Path(__file__).parent / "templates"
 LISTED = 60
+DETAILED = 8
 CUT_CHARS = 700
 
 SIGNS: dict[Standing, tuple[str, str]] = {
@@ -60,7 +64,10 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
     profile = flame_view.view(run_folder)
     if profile is not None and verdict.outcome is Outcome.PASS:
         headline = "Measured, held against nothing"
-    return environment.get_template("report.html.j2").render(
+    elif verdict.outcome is Outcome.PASS and short_view.left_out(run):
+        headline = "What was looked at holds"
+    moved = moved_view.view(run_folder, run)
+    page = environment.get_template("report.html.j2").render(
         run=run,
         verdict=verdict,
         sign=sign,
@@ -72,7 +79,10 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         tones=TONES,
         script_hash=hash_of(script),
         relevance=relevance_view.view(run_folder, run, records),
+        moved=moved,
+        short=short_view.lines(run, records, moved),
         load=load_view.view(run_folder, records),
+        processes=processes_view.view(run_folder),
         profile=profile,
         resilience=resilience_view.view(run_folder, records),
         cases=contract,
@@ -80,7 +90,13 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         skipped_cases=[case for case in contract if case.outcome == "skipped"],
         failures=records.failures,
         listed=LISTED,
+        detailed=DETAILED,
     )
+    return page.translate(_UNWRITABLE).encode("utf-8", "replace").decode("utf-8")
+
+
+_UNWRITABLE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), "\ufffd")
+"""Characters that no page may hold, whoever put them into a name or an answer."""
 
 
 def templates() -> jinja2.Environment:
@@ -95,6 +111,7 @@ def templates() -> jinja2.Environment:
     environment.filters["cut"] = _cut
     environment.filters["short"] = _short
     environment.filters["path"] = path
+    environment.filters["dots"] = dots
     environment.filters["ms"] = _ms
     return environment
 

@@ -1,4 +1,4 @@
-"""What the report says beside the calls: statements, their plans, CPU and memory over time."""
+"""What the report says of Postgres during a load: its statements, and their plans."""
 
 import csv
 import json
@@ -9,17 +9,28 @@ from pathlib import Path
 
 import pydantic
 
-from harness.measures.plans import File, Plan, Planned, Plans, flips_within, key_of, lines, named
-from harness.report.multiples import Multiple, multiple
+from harness.measures.plans import (
+    Execution,
+    File,
+    Plan,
+    Planned,
+    Plans,
+    flips_within,
+    key_of,
+    lines,
+    named,
+)
 from harness.results import Records, Result
 
-SHOWN_STATEMENTS = 6
+SHOWN_STATEMENTS = 4
 SHOWN_PLANS = 8
 """In a whole report; the same plan in another profile is not shown again."""
 LEAST_MS = 0.1
 """Of a run in all: a statement below it is not worth a line."""
-LONGEST_TEXT = 1600
-LONGEST_PLAN = 6000
+LONGEST_TEXT = 900
+LONGEST_PLAN, LONGEST_SAMPLE, SMALL_PLAN = 4500, 1800, 500
+PLANS_CHARS = 16_000
+"""Of all plans in a report; what is beyond is in load/plans.json."""
 PER_CALL = ("mean", "statements", "share")
 
 
@@ -43,7 +54,10 @@ class StatementRow:
 
 @dataclass(frozen=True, slots=True)
 class PlanText:
-    """A plan as text: the slowest execution, and the one in the middle of the pass."""
+    """A plan as text: the slowest execution, and the one in the middle of the pass, if it fits.
+
+    `flips` says that the statement had another plan too.
+    """
 
     name: str
     fingerprint: str
@@ -52,23 +66,12 @@ class PlanText:
     slowest: str
     sample_ms: float
     sample: str
-
-
-@dataclass(frozen=True, slots=True)
-class Used:
-    """What one service used over the run."""
-
-    service: str
-    cores: float
-    most_cores: float
-    rss_mib: float
-    cpu_chart: Multiple
-    rss_chart: Multiple
+    flips: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WhereView:
-    """Statements, plans and processes of one load profile."""
+    """Statements and plans of one load profile; `flips_shown` are those of a profile before."""
 
     statements: tuple[StatementRow, ...]
     all_statements: int
@@ -78,7 +81,7 @@ class WhereView:
     no_plans: str
     planned_calls: int
     flips: tuple[str, ...]
-    used: tuple[Used, ...]
+    flips_shown: int
 
 
 class Views:
@@ -87,11 +90,11 @@ class Views:
     def __init__(self, folder: Path, records: Records) -> None:
         self._records = records
         self._statements = _by_profile(folder / "load" / "statements.csv")
-        self._samples = _by_profile(folder / "load" / "resources.csv")
         self._plans = _read_plans(folder / "load" / "plans.json")
         where = folder / "load" / "where.json"
         self._told = json.loads(where.read_bytes())["profiles"] if where.exists() else {}
         self._shown: set[str] = set()
+        self._room = PLANS_CHARS
 
     def of(self, profile: str) -> WhereView | None:
         """One profile's; None of a run that did not look."""
@@ -101,6 +104,8 @@ class Views:
         rows = [
             one for one in self._statements.get(profile, []) if float(one["total_ms"]) > LEAST_MS
         ]
+        flips = flips_within(plans)
+        fresh = [flip for flip in flips if not self._is_shown(f"flip {flip.rpartition(' (')[0]}")]
         found = {name: self._records.find(f"load.sql.{name}", "", profile) for name in PER_CALL}
         whole = told["service_ms"] * told["sent"]
         return WhereView(
@@ -111,8 +116,8 @@ class Views:
             plans=tuple(self._texts(plans)),
             no_plans=plans.unavailable,
             planned_calls=plans.calls,
-            flips=tuple(flips_within(plans)),
-            used=tuple(self._used(profile)),
+            flips=tuple(fresh),
+            flips_shown=len(flips) - len(fresh),
         )
 
     def _rows(
@@ -138,50 +143,43 @@ class Views:
             )
 
     def _texts(self, plans: Plans) -> Iterator[PlanText]:
-        for statement in plans.statements:
+        """Those of statements with several plans first: they are why one looks."""
+        for statement in sorted(plans.statements, key=lambda one: len(one.plans) < 2):
             for plan in statement.plans:
                 mark = f"plan {statement.key} {plan.fingerprint}"
                 shown = sum(one.startswith("plan ") for one in self._shown)
                 if shown < SHOWN_PLANS and not self._is_shown(mark):
-                    yield _text(statement, plan)
+                    yield self._text(statement, plan)
+
+    def _text(self, statement: Planned, plan: Plan) -> PlanText:
+        slowest = self._within(plan.slowest, LONGEST_PLAN)
+        return PlanText(
+            name=statement.name,
+            fingerprint=plan.fingerprint,
+            seen=plan.seen,
+            slowest_ms=plan.slowest.took_ms,
+            slowest=slowest,
+            sample_ms=plan.sample.took_ms,
+            sample=self._within(plan.sample, LONGEST_SAMPLE) if plan.sample != plan.slowest else "",
+            flips=len(statement.plans) > 1,
+        )
+
+    def _within(self, execution: Execution, longest: int) -> str:
+        """As many whole lines of a plan as there is room for, and of a small one always all."""
+        most = max(min(longest, self._room), SMALL_PLAN)
+        text = "\n".join(lines(execution.tree))
+        if len(text) > most:
+            kept = text[: text.rfind("\n", 0, most) + 1].splitlines()
+            more = len(text.splitlines()) - len(kept)
+            text = "\n".join([*kept, f"… {more} more lines in load/plans.json"]) if kept else ""
+        self._room = max(0, self._room - len(text))
+        return text
 
     def _is_shown(self, mark: str) -> bool:
         """Whether it was shown before; from now on it is."""
         known = mark in self._shown
         self._shown.add(mark)
         return known
-
-    def _used(self, profile: str) -> Iterator[Used]:
-        by_service: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
-        for row in self._samples.get(profile, []):
-            by_service[row["service"]].append(row)
-        last = max((float(r["at_s"]) for rows in by_service.values() for r in rows), default=1.0)
-        most = max((float(r["cpu_cores"]) for rows in by_service.values() for r in rows), default=1)
-        for service, rows in by_service.items():
-            cores = [(float(row["at_s"]), float(row["cpu_cores"])) for row in rows]
-            memory = [(float(row["at_s"]), float(row["rss_mib"])) for row in rows]
-            yield Used(
-                service=service,
-                cores=sum(value for _, value in cores) / len(cores),
-                most_cores=max(value for _, value in cores),
-                rss_mib=max(value for _, value in memory),
-                # One scale for all services' CPU: that is what they share.
-                cpu_chart=multiple(cores, last, max(most, 0.1)),
-                rss_chart=multiple(memory, last, max(value for _, value in memory) * 1.1),
-            )
-
-
-def _text(statement: Planned, plan: Plan) -> PlanText:
-    slowest, sample = ("\n".join(lines(one.tree)) for one in (plan.slowest, plan.sample))
-    return PlanText(
-        name=statement.name,
-        fingerprint=plan.fingerprint,
-        seen=plan.seen,
-        slowest_ms=plan.slowest.took_ms,
-        slowest=slowest[:LONGEST_PLAN],
-        sample_ms=plan.sample.took_ms,
-        sample=sample[:LONGEST_PLAN] if plan.sample != plan.slowest else "",
-    )
 
 
 def _by_profile(path: Path) -> dict[str, list[dict[str, str]]]:

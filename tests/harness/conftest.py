@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from whole_run import whole_run
+
+from harness import outputs
+from harness.runs import RunFolder, RunRecord
 
 HERE = Path(__file__).parent
 SHOWN_CODES = {0, 1, 2, 3, 4, 5}
@@ -117,6 +121,14 @@ def accepted(finished: tuple[Harness, Ended], change_run: Callable[..., None]) -
     )
     assert done.code == 0, done.output
     return made
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, RunRecord]:
+    """A run of everything, with something of all that can go wrong: made once, for reading."""
+    folder, run = whole_run(tmp_path_factory.mktemp("whole") / "run")
+    outputs.write(folder, run)
+    return folder, run
 
 
 @pytest.fixture

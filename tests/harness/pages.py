@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,29 @@ axe.run(document, {{resultTypes: ["violations"]}}).then(function (found) {{
       }}).join(" | ");
     }})
   }});
+  document.body.replaceChildren(pre);
+}});
+"""
+
+_RUN_ALL = """
+var pages = {pages}, results = {{}};
+Object.keys(pages).reduce(function (last, name) {{
+  return last.then(function () {{
+    document.documentElement.innerHTML = pages[name];
+    {before}
+    return axe.run(document, {{resultTypes: ["violations"]}});
+  }}).then(function (found) {{
+    if (found.passes.length < 10) throw new Error("axe looked at next to nothing");
+    results[name] = found.violations.map(function (rule) {{
+      return rule.id + ": " + rule.nodes.slice(0, 3).map(function (node) {{
+        return node.target.join(" ") + " " + node.failureSummary;
+      }}).join(" | ");
+    }});
+  }});
+}}, Promise.resolve()).then(function () {{
+  var pre = document.createElement("pre");
+  pre.id = "axe-result";
+  pre.textContent = JSON.stringify(results);
   document.body.replaceChildren(pre);
 }});
 """
@@ -75,6 +99,31 @@ class Browser:
         other = self._folder / "acted.html"
         other.write_text(f"{head}<script>{script}</script></body>{tail}", encoding="utf-8")
         return self.load(other, width)
+
+    def violations_of_all(
+        self, pages: Mapping[str, Path], before: str = ""
+    ) -> dict[str, list[str]]:
+        """The rules each of several pages breaks, in one browser: a start costs more than a look.
+
+        Their scripts do not run, as without JavaScript; `before` is script that runs on each.
+        """
+        texts = {
+            name: _POLICY.sub("", page.read_text(encoding="utf-8")) for name, page in pages.items()
+        }
+        # No tag of a page may end the script that carries it.
+        carried = json.dumps(texts).replace("</", "<\\/")
+        runner = self._folder / "runner.html"
+        runner.write_text(
+            "<!doctype html><html lang='en'><head><title>all</title></head><body>"
+            f"<script>{self._axe}</script>"
+            f"<script>{_RUN_ALL.format(before=before, pages=carried)}</script></body></html>",
+            encoding="utf-8",
+        )
+        found = _RESULT.search(self.load(runner).document)
+        assert found, "axe did not finish"
+        results: dict[str, list[str]] = json.loads(html.unescape(found[1]))
+        assert list(results) == list(pages)
+        return results
 
     def violations(self, page: Path, before: str = "", width: int = 1280) -> list[str]:
         """The accessibility rules a page breaks, with where; `before` is script that runs first."""

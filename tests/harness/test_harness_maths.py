@@ -164,3 +164,15 @@ def test_steady_arrivals_have_equal_gaps() -> None:
 def test_an_impossible_rate_is_refused() -> None:
     with pytest.raises(ValueError, match="want at least one"):
         arrivals(0, 1, seed=1)
+
+
+def test_a_mean_is_the_librarys_own_also_of_nothing_and_of_what_was_sent() -> None:
+    times = Latencies()
+    assert times.mean_ms == 0.0
+
+    for seconds in (0.0000004, 0.001, 0.0123456, 0.5, 61.0, 5000.0):
+        times.record(seconds)
+        times.record(seconds * 1.1)
+
+    assert times.mean_ms == times._histogram.get_mean_value() / 1000
+    assert Latencies(times.encoded()).mean_ms == times.mean_ms

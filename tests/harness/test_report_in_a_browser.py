@@ -5,17 +5,49 @@ from pathlib import Path
 import pytest
 from conftest import Ended, Harness
 from pages import Browser, browser
+from whole_run import profiled_run, whole_run
+
+from harness import outputs
+from harness.runs import RunFolder, RunRecord, SuiteRecord
 
 DARK = 'document.documentElement.dataset.theme = "dark";'
 OPEN = 'document.querySelectorAll("details").forEach(function (d) { d.open = true; });'
+pytestmark = pytest.mark.xdist_group("report")
+
+WIDE = """
+var root = document.documentElement;
+document.body.dataset.across = root.scrollWidth - root.clientWidth;
+document.body.dataset.width = innerWidth;
+"""
 SORT = """
-var button = document.querySelector("table.sortable th button");
+var button = document.querySelector("table th button");
 button.focus(); button.click();
 document.body.dataset.sorted = button.closest("th").getAttribute("aria-sort");
 document.body.dataset.focused = document.activeElement === button ? "yes" : "no";
 document.querySelector(".theme").click();
 document.body.dataset.theme = document.documentElement.dataset.theme;
 """
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Reports of runs of one suite, of a profile, of runs that failed or were interrupted."""
+    scratch = tmp_path_factory.mktemp("parts")
+    made = {
+        name: whole_run(scratch / name, [name], fallen=False) for name in ("resilience", "contract")
+    }
+    made["profile"] = profiled_run(scratch / "profile")
+    failed_folder, failed = whole_run(scratch / "failed", [])
+    failed.stack, failed.status, failed.gates = None, "failed", []
+    failed.suites["the stack"] = SuiteRecord(state="failed", message="postgres did not start")
+    made["failed"] = failed_folder, failed
+    partial_folder, partial = whole_run(scratch / "partial", ["relevance"])
+    partial.status, partial.verdict = "partial", None
+    partial.suites["load"] = SuiteRecord(state="interrupted", message="interrupted")
+    made["partial"] = partial_folder, partial
+    for folder, run in made.values():
+        outputs.write(folder, run)
+    return {name: folder.path / "report.html" for name, (folder, _) in made.items()}
 
 
 @pytest.fixture
@@ -26,26 +58,36 @@ def chromium(tmp_path: Path) -> Browser:
 
 @pytest.mark.parametrize(
     ("look", "width"),
-    [("", 1280), (DARK, 1280), (OPEN, 1280), (DARK + OPEN, 400)],
-    ids=["light", "dark", "all open", "dark and narrow"],
+    [(OPEN, 1280), (DARK + OPEN, 1280), (DARK + OPEN, 400)],
+    ids=["light", "dark", "dark and narrow"],
 )
-def test_no_accessibility_rule_is_broken(
-    finished: tuple[Harness, Ended], chromium: Browser, look: str, width: int
+def test_no_accessibility_rule_is_broken_by_all_there_can_be(
+    whole: tuple[RunFolder, RunRecord], chromium: Browser, look: str, width: int
 ) -> None:
-    page = finished[1].run / "report.html"
-
-    assert chromium.violations(page, look, width) == []
+    assert chromium.violations(whole[0].path / "report.html", look, width) == []
 
 
-def test_a_report_of_a_run_that_fell_breaks_none_either(
-    harness: Harness, chromium: Browser
+def test_on_a_small_screen_only_tables_scroll_sideways(
+    whole: tuple[RunFolder, RunRecord], chromium: Browser
 ) -> None:
-    gates = harness.evals / "gates.toml"
-    gates.write_text(gates.read_text().replace("floor = 0.5", "floor = 1.0"))
-    ended = harness.run("relevance")
-    assert ended.code == 1
+    loaded = chromium.acted(whole[0].path / "report.html", OPEN + WIDE, 500)
 
-    assert chromium.violations(ended.run / "report.html", OPEN) == []
+    assert 'data-width="500"' in loaded.document
+    assert 'data-across="0"' in loaded.document
+
+
+def test_a_measured_run_breaks_none_either(
+    finished: tuple[Harness, Ended], chromium: Browser
+) -> None:
+    assert chromium.violations(finished[1].run / "report.html") == []
+
+
+def test_reports_of_parts_of_a_run_break_none_without_their_script(
+    parts: dict[str, Path], chromium: Browser
+) -> None:
+    found = chromium.violations_of_all(parts, OPEN)
+
+    assert found == {name: [] for name in parts}
 
 
 def test_a_page_that_breaks_the_rules_is_caught(chromium: Browser, tmp_path: Path) -> None:
@@ -56,11 +98,12 @@ def test_a_page_that_breaks_the_rules_is_caught(chromium: Browser, tmp_path: Pat
         "<table><tr><th>a</th></tr></table><a href='#x'>y</a></main></body></html>"
     )
 
-    found = chromium.violations(page)
+    alone, among = chromium.violations(page), chromium.violations_of_all({"bad": page})["bad"]
 
-    assert {"color-contrast", "image-alt", "button-name"} <= {
-        one.partition(":")[0] for one in found
-    }
+    for found in (alone, among):
+        assert {"color-contrast", "image-alt", "button-name"} <= {
+            one.partition(":")[0] for one in found
+        }
 
 
 def test_its_own_policy_lets_its_script_run_and_nothing_else(

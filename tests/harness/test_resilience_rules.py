@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -202,9 +204,13 @@ def test_the_chart_of_a_fault_has_a_column_a_second_and_stays_inside() -> None:
     one = suffered()
     made = timeline({name: getattr(one, name) for name in Suffered.__slots__})
 
-    assert len(made.columns) == 3
-    assert made.columns[1].answered_y == made.bottom
-    assert made.top <= made.columns[1].failed_y < made.bottom
+    for area in (made.answered, made.all):
+        steps = re.findall(r"(v-?\d+)?h(\d+)", area)
+        heights = list(accumulate(int(up[1:] or 0) if up else 0 for up, _ in steps))
+        assert len(steps) == 3
+        assert sum(int(width) for _, width in steps) == pytest.approx(made.width - 56, abs=1)
+        assert all(made.top - made.bottom <= height <= 0 for height in heights)
+    assert made.answered != made.all
     assert made.fault[0] < made.fault[1] < made.whole_x < made.width  # type: ignore[operator]
 
 
