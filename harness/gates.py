@@ -24,6 +24,7 @@ from harness.verdicts import Standing
 ALL, EACH = "all", "each"
 SHOWN_LOSSES = 10
 LOST = "relevance.lost-queries"
+NOTHING = ("relevance.nothing-found", "relevance.nothing-false")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +133,10 @@ class _Judge:
         if not self._evidence.strategies and relevance and self._needs_strategies():
             why = "other strategies are started of the product's own server, on the run's own stack"
             yield self._as("strategies", "not-applicable", why)
+            return
+        if not self._evidence.says_nothing and gate.metric in NOTHING:
+            why = "an adapter cannot say that nothing is relevant"
+            yield self._as("present", "not-applicable", why)
             return
         if absent := self._absent():
             standing: Standing = "missing" if self._evidence.required else "not-applicable"

@@ -169,7 +169,9 @@ def test_a_shell_in_the_data_folder_is_nobody_the_runtime_started_and_lives_on(
     before = stack.pid("postgres")
     folder = os.readlink(f"/proc/{before}/cwd")
     words = ["sh", "-c", "sleep 300 & wait"]
-    with subprocess.Popen(words, cwd=folder, start_new_session=True) as shell:
+    # As the folder's owner, as one would to look at its files.
+    owner = {} if os.geteuid() else {"user": Path(folder).stat().st_uid}
+    with subprocess.Popen(words, cwd=folder, start_new_session=True, **owner) as shell:
         os.kill(before, signal.SIGKILL)
         stack.comes_to(
             "another Postgres", lambda: stack.is_whole() and stack.pid("postgres") != before

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-
 from cortex.runtime import health
 from cortex.runtime.health import Health
 from cortex.runtime.layout import ProcessState, StackLayout, StackState

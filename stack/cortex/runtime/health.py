@@ -8,7 +8,6 @@ import httpx
 from cortex.runtime import postgres
 from cortex.runtime.services import Plan, Service
 
-
 PATIENCE_S = (2.0, 10.0, 2.0)
 """How long each look waits before a service counts as hung. A slow one answers the long look; the
 last one is for a machine that stood still itself, after which a sound service answers at once."""

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import os
 import random
 import shutil
 import signal
