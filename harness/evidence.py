@@ -42,7 +42,8 @@ class Baseline:
 class Evidence:
     """A run as the gates see it; `scores` by set and strategy.
 
-    `says_nothing` tells whether the server can say that nothing is relevant; `required` names the sets that must be there, None when those that are absent may be.
+    `says_nothing` tells whether the server can say that nothing is relevant; `required` names the
+    sets that must be there, None when those that are absent may be.
     """
 
     records: Records
