@@ -116,6 +116,10 @@ def _refuse(run: RunRecord, scores: dict[str, SetScores], old: _File | None) -> 
         raise UsageMistake(
             f"run {run.id} is {run.status}; only a complete run becomes the baseline"
         )
+    if run.adapter:
+        raise UsageMistake(
+            f"run {run.id} is of the adapter {run.adapter}; the baseline is the product's own"
+        )
     if run.dirty:
         raise UsageMistake(f"run {run.id} is of uncommitted changes; commit them and run again")
     if open_ := [gate for gate in run.gates if _stands_in_the_way(gate)]:

@@ -42,7 +42,8 @@ class Baseline:
 class Evidence:
     """A run as the gates see it; `scores` by set and strategy.
 
-    `required` names the sets that must be there, None when those that are absent may be.
+    `says_nothing` tells whether the server can say that nothing is relevant; `required` names the
+    sets that must be there, None when those that are absent may be.
     """
 
     records: Records
@@ -52,5 +53,6 @@ class Evidence:
     scores: Mapping[tuple[str, str], SetScores] = field(default_factory=dict)
     model: str = "unknown"
     strategies: bool = True
+    says_nothing: bool = True
     baseline: Baseline | None = None
     required: bool = False

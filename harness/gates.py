@@ -25,6 +25,7 @@ ALL, EACH = "all", "each"
 SHOWN_LOSSES = 10
 LOST = "relevance.lost-queries"
 OVER_FLOOR = "load.over-floor"
+NOTHING = ("relevance.nothing-found", "relevance.nothing-false")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +137,10 @@ class _Judge:
             return
         if not self._evidence.strategies and gate.metric == OVER_FLOOR:
             yield self._as("ratio", "not-applicable", "bare SQL is asked on the run's own stack")
+            return
+        if not self._evidence.says_nothing and gate.metric in NOTHING:
+            why = "an adapter cannot say that nothing is relevant"
+            yield self._as("present", "not-applicable", why)
             return
         if absent := self._absent():
             standing: Standing = "missing" if self._evidence.required else "not-applicable"

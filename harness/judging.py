@@ -40,6 +40,7 @@ def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) 
         scores=score_tables.read(folder.path),
         model=run.stack.model if run.stack else "unknown",
         strategies=not run.adapter and (run.stack.owned if run.stack else True),
+        says_nothing=not run.adapter,
         baseline=baseline,
         required=run.sets_required,
     )

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import psutil
 
+from harness.errors import HarnessError
+
 EVERY_S = 1.0
 CLIENT, HARNESS = "load client", "harness"
 _MIB = 2**20
@@ -48,17 +50,21 @@ class Sampled:
 def sampling(roots: Mapping[str, Sequence[int]], every_s: float = EVERY_S) -> Iterator[Sampled]:
     """Sample while inside: `roots` are each service's processes, whose children belong to it.
 
-    Our own other children are the load client.
+    Our own other children are the load client. Raises at its end where the sampling died.
     """
     sampled = Sampled()
     sampler = _Sampler(roots, sampled)
     over = threading.Event()
+    died: list[Exception] = []
 
     def work() -> None:
         due = time.monotonic() + every_s
-        while not over.wait(max(0.0, due - time.monotonic())):
-            due += every_s
-            sampler.sample()
+        try:
+            while not over.wait(max(0.0, due - time.monotonic())):
+                due += every_s
+                sampler.sample()
+        except Exception as err:  # noqa: BLE001 - told once the load is over
+            died.append(err)
 
     sampler.sample()
     sampled.samples.clear()  # the first look has nothing to compare with
@@ -69,6 +75,8 @@ def sampling(roots: Mapping[str, Sequence[int]], every_s: float = EVERY_S) -> It
     finally:
         over.set()
         thread.join()
+    if died:
+        raise HarnessError(f"looking at the processes ended early: {died[0]!r}") from died[0]
 
 
 class _Sampler:

@@ -12,8 +12,13 @@ from psycopg.rows import dict_row
 CONNECT_WITHIN_S = 20
 
 # One text may have several numbers: the types of its parameters are part of them.
-_READ = """
-SELECT query AS text, array_agg(DISTINCT queryid ORDER BY queryid) AS queryids,
+# Constants of what is planned stand as $1 there; those of all else (a password) are blanked.
+_READ = r"""
+SELECT CASE WHEN query ~* '^[\s(]*(select|insert|update|delete|merge|with)\M' THEN query
+            ELSE regexp_replace(
+                regexp_replace(query, '\$(\w*)\$.*\$\1\$', '''…''', 'g'),
+                '''(\\.|''|[^''])*''', '''…''', 'g')
+       END AS text, array_agg(DISTINCT queryid ORDER BY queryid) AS queryids,
        sum(calls)::bigint AS calls, sum(total_exec_time) AS total_ms,
        sum(calls * (mean_exec_time ^ 2 + stddev_exec_time ^ 2)) AS squares,
        sum(rows)::bigint AS rows,
@@ -22,7 +27,7 @@ SELECT query AS text, array_agg(DISTINCT queryid ORDER BY queryid) AS queryids,
 FROM pg_stat_statements
 WHERE dbid = (SELECT oid FROM pg_database WHERE datname = %s)
   AND queryid IS NOT NULL AND query NOT LIKE '%%pg_stat_statements%%'
-GROUP BY query
+GROUP BY 1
 """
 
 

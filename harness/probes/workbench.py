@@ -81,6 +81,11 @@ class Workbench:
         """Whether it can: an adapter's server has one way to search."""
         return self.can_start_servers and not self._adapter
 
+    @property
+    def says_nothing(self) -> bool:
+        """Whether its server can say that nothing is relevant: an adapter has no way to."""
+        return not self._adapter
+
     @contextlib.contextmanager
     def adapted(self, spec: str) -> Iterator["Workbench"]:
         """The same workbench with an adapter's server instead; it shares the cache."""

@@ -9,7 +9,6 @@ processes happens to be like is then not taken for the rule. Each comparison is 
 next; what is there of this revision is not measured again.
 """
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from harness import baselines, gates_file
+from harness import baselines, gates_file, kept_rows
 from harness.comparing import blocks, builds, relevance, speed
 from harness.comparing.running import ranked, scored
 from harness.comparing.sitting import sitting
@@ -83,15 +82,11 @@ def _wanted(part: str, count: int) -> list[_Wanted]:
 
 
 def _rows(kept: Path, of: str) -> list[dict[str, Any]]:
-    if not kept.exists():
-        return []
-    rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
-    return [row for row in rows if row["revision"] == of]
+    return [row for row in kept_rows.read(kept) if row["revision"] == of]
 
 
 def _keep(kept: Path, of: str, row: dict[str, Any]) -> None:
-    with kept.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps({"revision": of, **row}, sort_keys=True) + "\n")
+    kept_rows.keep(kept, {"revision": of, **row})
 
 
 def _gates() -> gates_file.GatesFile:

@@ -32,6 +32,27 @@ def test_another_server_is_measured_by_its_adapter(harness: Harness) -> None:
     assert "not the product" in (ended.run / "report.html").read_text()
 
 
+def test_what_an_adapter_cannot_say_is_not_measured_nor_judged(harness: Harness) -> None:
+    file = harness.evals / "gates.toml"
+    file.write_text(
+        file.read_text()
+        + "".join(
+            f'\n[[gate]]\nid = "{name}"\ntitle = "T"\nmetric = "relevance.{name}"\n'
+            f'set = "garage"\nvariant = "hybrid"\n{limit}\n'
+            for name, limit in (("nothing-found", "floor = 0.3"), ("nothing-false", "ceiling = 0"))
+        )
+    )
+
+    ended = harness.run("relevance", "--adapter", f"{ADAPTER}Words")
+
+    found = results.read(ended.run)
+    assert found.find("relevance.nothing-separation", "garage", "hybrid") is not None
+    standings = {gate["id"]: gate["standing"] for gate in ended.json["gates"]}
+    for name in ("nothing-found", "nothing-false"):
+        assert found.find(f"relevance.{name}", "garage", "hybrid") is None
+        assert standings[f"{name}/garage/present"] == "not-applicable"
+
+
 def test_an_adapter_that_fails_is_counted_query_by_query(harness: Harness) -> None:
     ended = harness.run("relevance", "--adapter", f"{ADAPTER}Failing")
 

@@ -19,10 +19,11 @@ def accept(made: Harness, ended: Ended, reason: str = "because") -> Ended:
     [
         ({"dirty": True}, "uncommitted changes"),
         ({"dirty": False, "status": "partial"}, "is partial; only a complete run"),
+        ({"dirty": False, "adapter": "theirs.py:Words"}, "is of the adapter theirs.py:Words"),
         ({"dirty": False, "status": "failed"}, "is failed; only a complete run"),
     ],
 )
-def test_a_dirty_partial_or_failed_run_is_refused(
+def test_a_dirty_partial_or_failed_run_or_another_server_is_refused(
     finished: tuple[Harness, Ended], change_run: Change, keys: dict, says: str
 ) -> None:
     made, ended = finished

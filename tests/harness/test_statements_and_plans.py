@@ -12,6 +12,9 @@ from servers import fresh_database, native_stack
 from harness.measures import plans as measured
 from harness.measures.plans import Plans, fingerprint, flips, flips_within, lines
 from harness.probes import plans, statements
+from harness.probes.load import where
+from harness.probes.load.watching import Calls, Watched
+from harness.probes.resources import Sampled
 
 pytestmark = pytest.mark.xdist_group("where")
 
@@ -97,10 +100,33 @@ def test_counters_that_were_reset_meanwhile_are_taken_from_zero() -> None:
     assert statements.between(seen(3, 6.0), seen(3, 6.0)) == []
 
 
+def test_a_secret_in_a_statement_that_is_not_planned_is_blanked(database: Database) -> None:
+    before = statements.snapshot(database.url)
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        for word in ("hush", "hu''sh", "hush again"):
+            connection.execute(f"COMMENT ON TABLE things IS '{word}'")
+        connection.execute(r"COMMENT ON TABLE things IS E'hu\'shed'")
+        connection.execute("DO $x$ BEGIN PERFORM 'hush'; END $x$")
+
+    found = {one.text: one for one in statements.between(before, statements.snapshot(database.url))}
+
+    assert found["COMMENT ON TABLE things IS '…'"].calls == 3
+    assert not any("hush" in text or "shed" in text for text in found)
+
+
 def test_statistics_that_cannot_be_read_say_why() -> None:
     found = statements.snapshot("postgresql://nobody@127.0.0.1:9/none")
 
     assert "pg_stat_statements cannot be read" in found.unavailable
+
+
+def test_no_statement_beside_answered_calls_is_not_measured_and_no_zero() -> None:
+    seen = Watched(resources=Sampled())
+
+    why = where._no_statements(seen, Calls(sent=10, service_ms=3.0))
+
+    assert "no statement was counted though calls were answered" in why
+    assert where._no_statements(seen, Calls(sent=0, service_ms=0.0)) == ""
 
 
 def test_an_index_that_comes_and_goes_is_a_flip_told_by_its_names(database: Database) -> None:

@@ -160,3 +160,24 @@ def test_down_takes_what_a_killed_postgres_left_standing_still(stack: Stack) -> 
     assert stack.run("down").returncode == 0
 
     assert not alive(tree)
+
+
+def test_a_shell_in_the_data_folder_is_nobody_the_runtime_started_and_lives_on(
+    stack: Stack,
+) -> None:
+    stack.up("postgres")
+    before = stack.pid("postgres")
+    folder = os.readlink(f"/proc/{before}/cwd")
+    words = ["sh", "-c", "sleep 300 & wait"]
+    # As the folder's owner, as one would to look at its files.
+    owner = {} if os.geteuid() else {"user": Path(folder).stat().st_uid}
+    with subprocess.Popen(words, cwd=folder, start_new_session=True, **owner) as shell:
+        os.kill(before, signal.SIGKILL)
+        stack.comes_to(
+            "another Postgres", lambda: stack.is_whole() and stack.pid("postgres") != before
+        )
+        assert stack.run("down").returncode == 0
+        left = alive([psutil.Process(shell.pid), *psutil.Process(shell.pid).children()])
+        os.killpg(shell.pid, signal.SIGKILL)
+
+    assert len(left) == 2

@@ -25,7 +25,7 @@ def records(measured: Measured) -> Iterator[Record]:
     if watched is None:
         return
     calls = calls_of(measured)
-    if not watched.no_statements and calls.sent:
+    if not _no_statements(watched, calls) and calls.sent:
         yield from _of_statements(watched.statements, calls, name)
     if not watched.plans.unavailable:
         found = watched.plans.statements
@@ -40,6 +40,16 @@ def records(measured: Measured) -> Iterator[Record]:
         yield _result("load.resource.cpu", sum(cores) / n, name, service, n=n)
         yield _result("load.resource.cpu-max", max(cores), name, service, n=n)
         yield _result("load.resource.rss", memory, name, service, n=n)
+
+
+def _no_statements(watched: Watched, calls: Calls) -> str:
+    """Why nothing is known of statements; none at all beside answered calls is no measure."""
+    if not watched.no_statements and not watched.statements and calls.service_ms:
+        return (
+            "no statement was counted though calls were answered; look at "
+            "pg_stat_statements.track, and whether the role has pg_read_all_stats"
+        )
+    return watched.no_statements
 
 
 def _of_statements(found: Sequence[Statement], calls: Calls, name: str) -> Iterator[Record]:
@@ -120,6 +130,6 @@ def _told(measured: Measured, watched: Watched) -> dict[str, object]:
     return {
         "sent": calls.sent,
         "service_ms": calls.service_ms,
-        "no_statements": watched.no_statements,
+        "no_statements": _no_statements(watched, calls),
         "statements": len(watched.statements),
     }

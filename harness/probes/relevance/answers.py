@@ -45,9 +45,10 @@ def _unanswerable(context: "Context", found: EvalSet, hybrid: Pass) -> Iterator[
     if failed := [one for one in asked if one.error]:
         yield from failures(failed, "query without an answer", found.name, HYBRID.name)
         return
-    told, false = _nothing(asked), _nothing(hybrid.asked)
-    yield share("relevance.nothing-found", told, found.name, HYBRID.name)
-    yield share("relevance.nothing-false", false, found.name, HYBRID.name)
+    if context.bench.says_nothing:
+        told, false = _nothing(asked), _nothing(hybrid.asked)
+        yield share("relevance.nothing-found", told, found.name, HYBRID.name)
+        yield share("relevance.nothing-false", false, found.name, HYBRID.name)
     answered = [_first_score(one) for one in hybrid.asked]
     without = [_first_score(one) for one in asked]
     value = separation(answered, without)

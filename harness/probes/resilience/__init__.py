@@ -26,16 +26,22 @@ def measure(context: "Context") -> Iterator[Record]:
     maker = Maker(runtime=context.runtime, cortex=context.cortex, logs=context.folder.path / "logs")
     wanted = faults.chosen(context.profile)
     done: list[Suffered] = []
-    left_out: list[Case] = []
+    not_done: list[Case] = []
     for where in faults.PLACES:
         some = [fault for fault in wanted if fault.where == where]
         try:
-            for suffered in inflicted(maker, some, context.seed):
-                done.append(suffered)
-                progress.say(f"  {outcomes.line(suffered)}")
-                outcomes.write(context.folder, done)
-                yield from outcomes.records(suffered)
+            for one in inflicted(maker, some, context.seed):
+                if isinstance(one, Suffered):
+                    done.append(one)
+                    progress.say(f"  {outcomes.line(one)}")
+                    outcomes.write(context.folder, done)
+                    yield from outcomes.records(one)
+                else:
+                    not_done.append(outcomes.crashed(one))
+                    progress.say(f"  {one.fault.id}: crashed: {one.why}")
+                    yield not_done[-1]
         except CannotMount as err:
-            left_out = [outcomes.left_out(one, str(err), context.require_all) for one in some]
-            yield from left_out
-    yield from outcomes.totals(done, left_out)
+            away = [outcomes.left_out(fault, str(err), context.require_all) for fault in some]
+            not_done += away
+            yield from away
+    yield from outcomes.totals(done, not_done)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from harness import interrupts, progress
+from harness import environment, interrupts, progress
 from harness.errors import UsageMistake
 from harness.probes.resilience import proof
 from harness.probes.resilience.repeated import IDS, repeated
@@ -35,14 +35,14 @@ def main(count: int, only: tuple[str, ...], out: Path, page: Path | None, seed: 
     """Inflict COUNT faults, each of the table in turn, and append what came of them to a file."""
     try:
         with interrupts.heeded():
-            done = repeated(count, only, out, seed)
+            made = repeated(count, only, out, seed, environment.revision().name)
     except UsageMistake as err:
         raise click.UsageError(str(err)) from err
     if page:
-        page.write_text(proof.page(done), encoding="utf-8")
-    failed = [one for one in done if one.failings]
-    progress.say(f"{len(done)} faults, {len(failed)} with failings")
-    if failed:
+        page.write_text(proof.page(made), encoding="utf-8")
+    failed = [one for one in made.done if one.failings]
+    progress.say(f"{len(made.done)} of {count} faults, {len(failed)} with failings")
+    if not made.holds:
         raise SystemExit(1)
 
 

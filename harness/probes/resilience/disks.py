@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness import interrupts, progress
+
 SIZE_BYTES = 448 * 2**20
 """Room for a new database cluster, its write-ahead log and some minutes of load."""
 BLOCK_BYTES = 2**20
@@ -56,11 +58,23 @@ def small_disk() -> Iterator[SmallDisk]:
             file.truncate(SIZE_BYTES)
         # No blocks kept for root, who would write on where Postgres' own user cannot.
         _do("mkfs.ext4", "-q", "-m", "0", str(image))
-        _do("mount", "-o", "loop", str(image), str(mounted))
         try:
+            # Held: an interrupt just after the mount would leave it behind.
+            with interrupts.held():
+                _do("mount", "-o", "loop", str(image), str(mounted))
             yield SmallDisk(mounted)
         finally:
-            subprocess.run(["umount", "--lazy", str(mounted)], capture_output=True)
+            with interrupts.held():
+                _unmount(mounted)
+
+
+def _unmount(mounted: Path) -> None:
+    if not mounted.is_mount():
+        return
+    words = ["umount", "--lazy", str(mounted)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        progress.say(f"  {mounted} stays mounted: {done.stderr.strip()[-200:]}")
 
 
 def _do(*command: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import httpx
 
 from harness import mcp
+from harness.errors import HarnessError
 from harness.probes.resilience.ledger import Entry, Form, Ledger, Unsure, deleted
 
 CALL_WITHIN_S = 40.0
@@ -52,6 +53,8 @@ class Caller:
         self._chance = random.Random(seed)
         self._calls = calls
         self._changeable: list[Entry] = []
+        self.began_s: float | None = None
+        """When the call that has not ended yet began."""
 
     def write(self) -> Call:
         """Add items, or change or delete one of those this caller added."""
@@ -135,7 +138,7 @@ class Caller:
     def _ask(
         self, tool: str, check: Callable[[dict[str, Any]], None], **arguments: object
     ) -> tuple[Call, dict[str, Any]]:
-        began = time.monotonic()
+        began = self.began_s = time.monotonic()
         content: dict[str, Any] = {}
         outcome: Outcome = "acknowledged"
         words, is_open = "", False
@@ -159,6 +162,7 @@ class Caller:
         degraded = bool(content.get("degraded"))
         call = Call(tool, began, took, outcome, words[:300], degraded, is_open)
         self._calls.append(call)
+        self.began_s = None
         return call, content
 
 
@@ -185,10 +189,15 @@ class Load:
         self._seed = seed
         self._kinds = ["write"] * writers + ["search"] * searchers
         self._over = threading.Event()
+        self._callers: list[Caller] = []
+        self._died: list[BaseException] = []
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Caller]:
-        """Under load while inside; gives one more caller, whose calls count as well."""
+        """Under load while inside; gives one more caller, whose calls count as well.
+
+        Raises at its end where one of the load's own threads died.
+        """
         with mcp.Client(*self._target, timeout_s=CALL_WITHIN_S) as client:
             threads = [
                 threading.Thread(target=self._call_on, args=(kind, self._caller(client, place)))
@@ -202,11 +211,26 @@ class Load:
                 self._over.set()
                 for thread in threads:
                     thread.join(CALL_WITHIN_S + 10)
+        if self._died:
+            raise HarnessError(f"a caller of the load died: {self._died[0]!r}") from self._died[0]
+
+    def has_open(self, since_s: float, until_s: float) -> bool:
+        """Whether a call that began in a stretch of time (s of the monotonic clock) goes on."""
+        began = [caller.began_s for caller in self._callers]
+        return any(one is not None and since_s <= one <= until_s for one in began)
 
     def _caller(self, client: mcp.Client, place: int) -> Caller:
-        return Caller(client, self.ledger, self._seed * 1000 + place, self.calls)
+        made = Caller(client, self.ledger, self._seed * 1000 + place, self.calls)
+        self._callers.append(made)
+        return made
 
     def _call_on(self, kind: str, caller: Caller) -> None:
+        try:
+            self._call_until_over(kind, caller)
+        except Exception as err:  # noqa: BLE001 - told once the load is over
+            self._died.append(err)
+
+    def _call_until_over(self, kind: str, caller: Caller) -> None:
         while not self._over.is_set():
             call = caller.write() if kind == "write" else caller.search()
             failed = call.outcome != "acknowledged"

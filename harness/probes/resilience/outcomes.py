@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from harness.probes.resilience.faults import Fault
-from harness.probes.resilience.suffering import WHOLE_WITHIN_S, Suffered
+from harness.probes.resilience.suffering import WHOLE_WITHIN_S, Crashed, Suffered
 from harness.results import Case, Record, Result
 from harness.runs import RunFolder
 
@@ -68,17 +68,30 @@ def left_out(fault: Fault, why: str, require_all: bool) -> Case:
     )
 
 
-def totals(done: Sequence[Suffered], left_out: Sequence[Case]) -> Iterator[Record]:
+def crashed(one: Crashed) -> Case:
+    """A fault that was not inflicted to its end: nothing is known of what it did."""
+    return Case(
+        suite="resilience",
+        name=one.fault.id,
+        outcome="error",
+        expected="a fault that is inflicted",
+        actual=one.why[:SHOWN_CHARS],
+        note=one.why[:SHOWN_CHARS],
+        service=one.fault.service,
+    )
+
+
+def totals(done: Sequence[Suffered], not_done: Sequence[Case]) -> Iterator[Record]:
     """What all faults come to; the recovery is the longest, and is missing where one never came."""
-    required = sum(case.outcome == "error" for case in left_out)
-    failures = sum(bool(one.failings) for one in done) + required
+    errors = sum(case.outcome == "error" for case in not_done)
+    failures = sum(bool(one.failings) for one in done) + errors
     yield _result("faults", len(done), "faults")
     yield _result("failures", failures, "faults")
-    yield _result("skipped", len(left_out) - required, "faults")
+    yield _result("skipped", len(not_done) - errors, "faults")
     for name, count in _counts(done).items():
         yield _result(name, count, COUNTED[name])
     recoveries = [one.recovery_s for one in done if one.recovery_s is not None]
-    if recoveries and len(recoveries) == len(done):
+    if recoveries and len(recoveries) == len(done) and not errors:
         slowest = max(done, key=lambda one: one.recovery_s or 0.0)
         yield _result("recovery", max(recoveries), "s", note=slowest.id, n=len(done))
 

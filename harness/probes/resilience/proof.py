@@ -1,9 +1,10 @@
 """The page of a long proof: a row a fault, and what they come to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import median
 
 from harness import environment
+from harness.probes.resilience.repeated import Repeated
 from harness.probes.resilience.suffering import WHOLE_WITHIN_S, Suffered
 
 _COLUMNS = (
@@ -20,19 +21,21 @@ _COLUMNS = (
 )
 
 
-def page(done: Sequence[Suffered]) -> str:
+def page(made: Repeated) -> str:
     """All outcomes as Markdown."""
-    return "\n".join(_lines(done)) + "\n"
+    return "\n".join(_lines(made)) + "\n"
 
 
-def _lines(done: Sequence[Suffered]) -> Iterator[str]:
+def _lines(made: Repeated) -> Iterator[str]:
+    done = made.done
     recoveries = [one.recovery_s for one in done if one.recovery_s is not None]
     machine = environment.machine()
     yield "# Faults under load"
     yield ""
     yield (
-        f"{len(done)} faults under a mixed load of writes and searches, on stacks set as in "
-        f"production; {sum(one.writes for one in done)} acknowledged writes, "
+        f"Revision `{made.revision}`: {len(done)} of {made.asked} faults under a mixed load of "
+        "writes and searches, on stacks set as in production; "
+        f"{sum(one.writes for one in done)} acknowledged writes, "
         f"{sum(one.items for one in done)} items looked at by id and whole content."
     )
     yield ""
@@ -45,6 +48,7 @@ def _lines(done: Sequence[Suffered]) -> Iterator[str]:
             f"- whole again after: {median(recoveries):.1f} s (median), {max(recoveries):.1f} s "
             f"(longest; the limit is {WHOLE_WITHIN_S:.0f} s)"
         )
+    yield from (f"- not inflicted: {one}" for one in made.not_done)
     yield f"- machine: {', '.join(f'{name} {value}' for name, value in sorted(machine.items()))}"
     yield ""
     yield (

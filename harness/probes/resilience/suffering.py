@@ -76,6 +76,14 @@ class Suffered:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """A fault that could not be inflicted to its end, or whose stack did not come up: and why."""
+
+    fault: Fault
+    why: str
+
+
 def _names_the_disk(words: dict[str, int]) -> bool:
     return any("disk" in one or "space" in one for one in words)
 
@@ -92,7 +100,7 @@ def suffer(stand: Stand, fault: Fault, ledger: Ledger, seed: int) -> Suffered:
             began = time.monotonic()
             fault.inflict(ground)
             ended = time.monotonic()
-            whole = _whole_from(stand, caller, load.calls)
+            whole = _whole_from(stand, caller, load)
         checked = check(client, ledger) if whole is not None else None
     lost = ("the stack did not come back; nothing could be looked at",)
     return _as_record(
@@ -107,7 +115,7 @@ def suffer(stand: Stand, fault: Fault, ledger: Ledger, seed: int) -> Suffered:
     )
 
 
-def _whole_from(stand: Stand, caller: Caller, calls: Sequence[Call]) -> float | None:
+def _whole_from(stand: Stand, caller: Caller, load: Load) -> float | None:
     """The first moment from which all is well, and stays so for a while; None if it never is.
 
     One good look is not enough: a process that was just told to end still answers.
@@ -118,9 +126,10 @@ def _whole_from(stand: Stand, caller: Caller, calls: Sequence[Call]) -> float | 
         at = time.monotonic()
         if not _is_whole(stand, caller):
             since = None
-        elif since is None or not _all_acknowledged(calls, since):
+        elif since is None or not _all_acknowledged(load.calls, since):
             since = at
-        elif at - since > STEADY_FOR_S:
+        # A call of that while that has not ended may still fail.
+        elif at - since > STEADY_FOR_S and not load.has_open(since, since + STEADY_FOR_S):
             return since
         time.sleep(ASK_EVERY_S)
     return None

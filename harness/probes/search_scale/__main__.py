@@ -150,7 +150,7 @@ class _Bench:
             index_bytes={name: self._bytes("pg_relation_size", name) for name in index_s},
             table_bytes={name: self._bytes("pg_table_size", name) for name in TABLES},
             database_bytes=counts["bytes"],
-            peak_rss_bytes=peak,
+            peak_pss_bytes=peak,
         )
 
     def _bytes(self, function: str, relation: str) -> int:

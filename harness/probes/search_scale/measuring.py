@@ -48,7 +48,7 @@ class Size:
     index_bytes: dict[str, int]
     table_bytes: dict[str, int]
     database_bytes: int
-    peak_rss_bytes: int
+    peak_pss_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ def _recall(
 
 
 class Peak:
-    """The most memory some processes held together, in bytes; shared pages count once a process."""
+    """The most memory some processes held together, in bytes: PSS, shared pages by their share."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -107,12 +107,12 @@ class Peak:
 
 @contextmanager
 def watched(pids: tuple[int, ...]) -> Iterator[Peak]:
-    """Look at Postgres' private memory twice a second while inside."""
+    """Look at Postgres' memory (PSS) twice a second while inside."""
     peak, ended = Peak(), threading.Event()
 
     def look() -> None:
         while not ended.wait(0.5):
-            peak.bytes = max(peak.bytes, sum(_private(pid) for pid in pids))
+            peak.bytes = max(peak.bytes, sum(_pss(pid) for pid in pids))
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -123,8 +123,8 @@ def watched(pids: tuple[int, ...]) -> Iterator[Peak]:
         thread.join()
 
 
-def _private(pid: int) -> int:
-    """A process's and its children's memory that is nobody else's, and shared memory once."""
+def _pss(pid: int) -> int:
+    """A process's and its children's PSS, in bytes: a page shared by n of them counts 1/n each."""
     total = 0
     try:
         parent = psutil.Process(pid)

@@ -38,7 +38,7 @@ def _sizes(sizes: list[dict[str, Any]]) -> str:
             f"{sum(one['index_s'].values()):.0f}",
             f"{one['table_bytes']['memory_item_embeddings'] / MIB:,.0f}",
             f"{one['database_bytes'] / MIB:,.0f}",
-            f"{one['peak_rss_bytes'] / MIB:,.0f}",
+            f"{one['peak_pss_bytes'] / MIB:,.0f}",
         )
         rows.append(f"| {' | '.join(numbers)} |")
     return "\n".join(rows)

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import os
 import random
 import shutil
 import signal
@@ -19,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from cortex.runtime import processes
+from cortex.runtime import postgres, processes
 from cortex.runtime.layout import (
     SHARED_ROOT,
     ProcessState,
@@ -203,7 +202,7 @@ def _stop_everything(layout: StackLayout, state: StackState) -> None:
     processes.stop(database, signal.SIGINT, 30.0)
     processes.stop(processes.with_stack_id(state.stack_id), signal.SIGTERM, 10.0)
     # What a killed Postgres left standing still; it bears no stack id any more.
-    processes.stop(processes.working_in(layout.data_dir("postgres")), signal.SIGKILL, 5.0)
+    processes.stop(postgres.left_behind(layout.data_dir("postgres")), signal.SIGKILL, 5.0)
 
 
 def _postmaster(layout: StackLayout) -> dict[int, int]:
@@ -214,15 +213,8 @@ def _postmaster(layout: StackLayout) -> dict[int, int]:
         pid, folder = int(lines[0]), lines[1]
     except (OSError, ValueError, IndexError):
         return {}
-    ticks = processes.start_ticks(pid)
-    with contextlib.suppress(OSError):
-        if (
-            ticks
-            and folder == str(path.parent)
-            and os.path.samefile(f"/proc/{pid}/cwd", path.parent)
-        ):
-            return {pid: ticks}
-    return {}
+    ours = postgres.left_behind(path.parent)
+    return {pid: ours[pid]} if folder == str(path.parent) and pid in ours else {}
 
 
 @contextlib.contextmanager

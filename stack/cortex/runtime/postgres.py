@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from cortex.runtime import processes
 from cortex.runtime.layout import SHARED_ROOT, reachable_by_others
 from cortex.runtime.services import Plan
 from cortex.shared.errors import Misconfigured, StackError
@@ -117,6 +118,16 @@ def account() -> Account | None:
                 f"{made.stderr.strip()}"
             ) from err
     return Account(entry.pw_uid, entry.pw_gid)
+
+
+def left_behind(data: Path) -> dict[int, int]:
+    """Our server's processes (id to ticks) in a data folder, with or without their parent."""
+    if not data.exists():
+        return {}
+    try:
+        return processes.running_in(data, bin_dir() / "postgres")
+    except Misconfigured:  # no server is installed: none of ours runs
+        return {}
 
 
 def prepare(plan: Plan, programs: Path, owner: Account | None) -> Path:

@@ -42,20 +42,32 @@ def with_stack_id(stack_id: str) -> dict[int, int]:
     return found
 
 
-def working_in(folder: Path) -> dict[int, int]:
-    """Processes (id to ticks) whose working folder this is.
+def running_in(folder: Path, program: Path) -> dict[int, int]:
+    """Processes (id to ticks) of this program that work in a folder, and are its owner's.
 
     So Postgres' are found, also when their parent is gone: each leads a group of its own, and has
-    its title where the stack's id was.
+    its title where the stack's id was. A shell or a backup that somebody runs there is not ours.
     """
     found: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit() and os.path.samefile(entry / "cwd", folder):
+    with contextlib.suppress(FileNotFoundError):
+        owner, program = folder.stat().st_uid, program.resolve()
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and _is_of(entry, folder, program, owner):
                 pid = int(entry.name)
                 if ticks := start_ticks(pid):
                     found[pid] = ticks
     return found
+
+
+def _is_of(entry: Path, folder: Path, program: Path, owner: int) -> bool:
+    with contextlib.suppress(OSError):
+        # A program whose file was replaced since is told so behind its path.
+        runs = os.readlink(entry / "exe").removesuffix(" (deleted)")
+        if runs == str(program) and os.path.samefile(entry / "cwd", folder):
+            told = (entry / "status").read_text()
+            uids = next(line for line in told.splitlines() if line.startswith("Uid:"))
+            return int(uids.split()[2]) == owner  # the effective one
+    return False
 
 
 def signal_group(pid: int, number: signal.Signals) -> None:

@@ -44,7 +44,8 @@ class Service:
     needs: tuple[str, ...] = ()
     health_path: str | None = None
     live_path: str | None = None
-    """Tells that the process works though something it needs does not; it is not restarted then."""
+    """Tells that the process works though it is slow, or something it needs does not; it is not
+    restarted then."""
     command: tuple[str, ...] = ()
     before: tuple[tuple[str, ...], ...] = ()
     environment: Callable[[Plan], Environment] = field(default=lambda _plan: {})
@@ -94,6 +95,7 @@ SERVICES: tuple[Service, ...] = (
         port=8080,
         profiles=frozenset({"memory", "agent", "full"}),
         health_path="/health",
+        live_path="/ping",
         command=_cortex("embedding", "serve"),
         environment=_embedding_environment,
         # The product's default is on a hub, which a bare machine may not reach.

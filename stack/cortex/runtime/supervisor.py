@@ -33,6 +33,7 @@ ASK_EVERY_S = 2.0
 BACK_OFF_S = (0.5, 1, 2, 4)
 """The longest pause is short: when the cause of a fall ends, nobody waits long for the next try."""
 STABLE_AFTER_S = 60.0
+"""A service that served so long before it fell begins its count of restarts anew."""
 SILENT_FOR_S = 7.0
 """How long a service that was ready may give no answer before it is replaced. It counts from the
 first answer that did not come, so that a machine that stood still does not replace everything."""
@@ -48,6 +49,10 @@ class Running:
     state: ProcessState
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
+    waits_from: float = 0.0
+    """Since when it is not ready: its start, or when it stopped being well."""
+    ready_at: float | None = None
+    """When this process became ready first."""
     ever_ready: bool = False
     left_to_run: tuple[tuple[str, ...], ...] = ()
     retry_at: float = 0.0
@@ -122,7 +127,9 @@ class Supervisor:
         return all(one.ever_ready for one in needed)
 
     def _start(self, one: Running) -> None:
-        one.started_at = one.heard_at = one.next_ask = time.monotonic()
+        now = time.monotonic()
+        one.started_at = one.waits_from = one.heard_at = one.next_ask = now
+        one.ready_at = None
         one.state.state = "restarting" if one.ever_ready else "starting"
         self._tried(one, self._begin)
 
@@ -143,7 +150,7 @@ class Supervisor:
         programs, owner = postgres.bin_dir(), postgres.account()
         data = postgres.prepare(self._plan, programs, owner)
         # What a killed server left standing still holds its shared memory; a new one won't start.
-        processes.stop(processes.working_in(data), signal.SIGKILL, 5.0)
+        processes.stop(postgres.left_behind(data), signal.SIGKILL, 5.0)
         command = (str(programs / "postgres"), "-D", str(data))
         user = owner.run_as() if owner else {}
         self._spawn(one, command, postgres.environment(), user)
@@ -207,11 +214,13 @@ class Supervisor:
             return
         if one.state.state == "ready":
             one.state.state = "unhealthy"
-            one.started_at = one.heard_at = now
+            one.waits_from = one.heard_at = now
             self._save()
-        if one.state.state == "unhealthy" and now - one.heard_at > SILENT_FOR_S:
+        if one.state.state == "unhealthy" and found.hangs:
+            self._fell(one, f"gave no answer for {sum(health.PATIENCE_S):.0f} s")
+        elif one.state.state == "unhealthy" and now - one.heard_at > SILENT_FOR_S:
             self._fell(one, f"gave no answer for {SILENT_FOR_S:.0f} s")
-        elif now - one.started_at > one.service.ready_within_s and not (
+        elif now - one.waits_from > one.service.ready_within_s and not (
             # Alive and not ready: the cause is another service, and a new process would not help.
             one.ever_ready and one.service.live_path and found.lives
         ):
@@ -223,18 +232,19 @@ class Supervisor:
         one.state.state, one.state.version, one.state.why = "ready", version, ""
         if not one.ever_ready or one.state.ready_s is None:
             one.state.ready_s = round(time.monotonic() - one.started_at, 2)
+        one.ready_at = one.ready_at or time.monotonic()
         one.ever_ready = True
         log.info("service ready", extra={"service": one.service.name})
         self._save()
 
     def _fell(self, one: Running, why: str) -> None:
-        ran_s = time.monotonic() - one.started_at
+        served_s = time.monotonic() - one.ready_at if one.ready_at else 0.0
         if one.process is not None:
             first, within_s = _farewell(one.service)
             processes.stop({one.state.pid: one.state.ticks}, first, within_s)
             one.process.wait()
         one.process, one.asked, one.left_to_run = None, None, ()
-        one.state.restarts = 1 if ran_s > STABLE_AFTER_S else one.state.restarts + 1
+        one.state.restarts = 1 if served_s > STABLE_AFTER_S else one.state.restarts + 1
         one.state.why = why
         pause = BACK_OFF_S[min(one.state.restarts, len(BACK_OFF_S)) - 1]
         one.retry_at = time.monotonic() + pause

@@ -27,7 +27,7 @@ VectorSearch = Literal["auto", "exact", "indexed"]
 def search_width(
     mode: VectorSearch, vectors: int, share: float, queries: int, brought: int
 ) -> int | None:
-    """`index_width` as far as `mode` leaves it a choice; a small scope is compared whole."""
+    """`index_width` as far as `mode` leaves it a choice; `auto` compares a small scope whole."""
     if mode == "exact":
         return None
     if mode == "indexed":
