@@ -47,16 +47,16 @@ class ChangeRecord(_Shape):
     series: str
     kind: Literal["whole", "stage", "control", "shown"]
     n: int
-    base_ms: float
-    candidate_ms: float
+    base_ms: float | None = None
+    candidate_ms: float | None = None
     base_low: float | None = None
     base_high: float | None = None
     candidate_low: float | None = None
     candidate_high: float | None = None
-    ratio: float
+    ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
-    difference_ms: float
+    difference_ms: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
     p: float | None = None

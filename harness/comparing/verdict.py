@@ -17,7 +17,7 @@ def concluded(record: CompareRecord) -> Verdict:
     found = conclude(record.standings, {"compare": "measured"})
     why = {
         Outcome.FAIL: _worse(record),
-        Outcome.INCONCLUSIVE: f"{_incomparable(record) or found.why}{_controls(record)}",
+        Outcome.INCONCLUSIVE: f"{_incomparable(record) or found.why}{_open(record)}",
         Outcome.PASS: _same(record),
     }.get(found.outcome, found.why)
     return Verdict(outcome=found.outcome, why=why)
@@ -36,6 +36,8 @@ def _worse(record: CompareRecord) -> str:
 
 
 def _slower(one: ChangeRecord) -> str:
+    if one.ratio is None or one.difference_ms is None:
+        return f"{one.series}: {one.why}"
     return f"{one.series} {told(one.ratio, one.difference_ms)}"
 
 
@@ -61,6 +63,10 @@ def _incomparable(record: CompareRecord) -> str:
     return ""
 
 
-def _controls(record: CompareRecord) -> str:
-    failed = [one for one in record.changes if one.kind == "control" and one.standing != "held"]
-    return f"; {failed[0].why}" if failed else ""
+def _open(record: CompareRecord) -> str:
+    """The first control that failed, and what only one build tells."""
+    failed = [one.why for one in record.changes if one.kind == "control" and one.standing != "held"]
+    untold = [
+        f"{one.series}: {one.why}" for one in record.changes if one.standing == "not-comparable"
+    ]
+    return "".join(f"; {why}" for why in [*failed[:1], *untold[:3]])

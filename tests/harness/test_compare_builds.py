@@ -105,6 +105,28 @@ def test_a_slower_stage_fails_and_is_named(harness: Harness, repository: Path) -
     assert not kept["base"]["dirty"]
 
 
+@pytest.mark.parametrize(
+    ("fault", "gone", "new"),
+    [("renamed-stage", {"embed"}, {"encode"}), ("no-stages", {"embed", "text", "vector"}, set())],
+)
+def test_stages_that_one_build_alone_tells_leave_it_open(
+    harness: Harness, repository: Path, fault: str, gone: set[str], new: set[str]
+) -> None:
+    break_(repository, fault)
+
+    ended = harness(*words(harness, repository))
+
+    kept = agrees(harness, ended, 3)
+    found = {one["series"]: one for one in kept["changes"]}
+    assert all("stage gone" in found[name]["why"] for name in gone)
+    assert all("new stage" in found[name]["why"] for name in new)
+    assert {found[name]["standing"] for name in gone | new} == {"not-comparable"}
+    assert "stage gone: the base tells it, the candidate does not" in ended.verdict
+    (folder,) = (harness.folder / FOLDER).iterdir()
+    assert "stage gone" in (folder / "report.html").read_text()
+    assert "with 99.5 % intervals" in (folder / "report.html").read_text()
+
+
 def test_a_build_that_finds_less_fails_and_names_the_queries(
     harness: Harness, repository: Path
 ) -> None:
