@@ -7,11 +7,12 @@ from typing import Literal
 import pydantic
 
 from harness.errors import UsageMistake
-from harness.runs import GateRecord, RunFolder, SetRecord, StackRecord, VerdictRecord
+from harness.runs import GateRecord, RunFolder, SetRecord, StackRecord, VerdictRecord, WaiverRecord
 from harness.verdicts import Outcome, Standing, Verdict
 
 SCHEMA = "cortex.compare/1"
 FILE = "compare.json"
+UNKNOWN = "not recorded"
 
 
 class _Shape(pydantic.BaseModel):
@@ -28,13 +29,23 @@ class SideRecord(_Shape):
 
 
 class KeyPart(_Shape):
-    """One part of what makes two sides comparable, as each side has it."""
+    """One part of what makes two sides comparable, as each side has it.
+
+    `about` is what it stands in the way of where it is not the same; `noted` is shown alone.
+    """
 
     part: str
-    about: Literal["relevance", "speed", "both"]
+    about: Literal["relevance", "speed", "both", "noted"]
     base: str
     candidate: str
     same: bool
+
+    @property
+    def word(self) -> str:
+        """Same, differs, or what cannot be told."""
+        if self.same:
+            return "same"
+        return "differs" if self.base != self.candidate else "not enough"
 
 
 class ChangeRecord(_Shape):
@@ -100,6 +111,7 @@ class CompareRecord(_Shape):
     changes: list[ChangeRecord] = []
     blamed: str = ""
     gates: list[GateRecord] = []
+    waivers: list[WaiverRecord] = []
     queries: int = 0
     losses: list[MovedRecord] = []
     wins: list[MovedRecord] = []

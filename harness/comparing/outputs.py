@@ -34,7 +34,7 @@ def summary(record: CompareRecord) -> str:
         ]
         lines += [
             f"| {one.part} | {one.about} | {cell(one.base)} | {cell(one.candidate)} | "
-            f"{'same' if one.same else '**differs**'} |"
+            f"{'same' if one.same else f'**{one.word}**'} |"
             for one in record.key
         ]
     if record.changes:

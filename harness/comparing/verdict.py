@@ -48,14 +48,20 @@ def _same(record: CompareRecord) -> str:
         stages = sum(one.kind == "stage" for one in record.changes)
         parts.append(f"not slower: {_slower(whole)} over {whole.n} pairs, {stages} stages")
     ndcg = [gate for gate in record.gates if gate.metric == "relevance.ndcg@10"]
+    waived = [gate.id for gate in record.gates if gate.standing == "waived"]
     if ndcg and ndcg[0].value is not None:
-        parts.append(f"as relevant: nDCG@10 {ndcg[0].value:+.4f} over {record.queries} queries")
+        what = "relevance" if waived else "as relevant"
+        parts.append(f"{what}: nDCG@10 {ndcg[0].value:+.4f} over {record.queries} queries")
+    if waived:
+        parts.append(f"{len(waived)} fell and are waived: {', '.join(waived[:3])}")
     return "; ".join(parts) or "nothing fell"
 
 
 def _incomparable(record: CompareRecord) -> str:
     """What stands in the way of comparing kept runs; empty where nothing does."""
-    differing = [part.part for part in record.key if not part.same and part.about != "speed"]
+    differing = [
+        part.part for part in record.key if not part.same and part.about in ("relevance", "both")
+    ]
     if differing:
         return f"not comparable: {', '.join(differing)} differ"
     if record.kind == "runs" and not record.gates:

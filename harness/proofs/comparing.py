@@ -85,11 +85,15 @@ def _wanted(part: str, count: int) -> list[_Wanted]:
 def _rows(kept: Path, of: str) -> list[dict[str, Any]]:
     if not kept.exists():
         return []
-    rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    # What was interrupted while it was written is a last line without its end.
+    whole, _, _ = kept.read_text(encoding="utf-8").rpartition("\n")
+    rows = [json.loads(line) for line in whole.splitlines()]
     return [row for row in rows if row["revision"] == of]
 
 
 def _keep(kept: Path, of: str, row: dict[str, Any]) -> None:
+    if kept.exists() and not (text := kept.read_text(encoding="utf-8")).endswith("\n"):
+        kept.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
     with kept.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps({"revision": of, **row}, sort_keys=True) + "\n")
 
