@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -272,3 +273,26 @@ def test_an_interrupted_comparison_leaves_a_whole_folder_and_nothing_else(
         while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < deadline + 60, f"process {pid} is still there"
             time.sleep(0.05)
+
+
+def test_an_environment_is_made_once_by_two_who_want_it_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+
+    def install(tree: Path, folder: Path, logs: Path) -> None:
+        made.append(folder)
+        assert made == [folder], "the other one did not wait"
+        time.sleep(0.2)
+        folder.mkdir(parents=True)
+
+    monkeypatch.setattr(builds, "_install", install)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / builds.LOCK).write_text("other==1\n")
+
+    with ThreadPoolExecutor(2) as both:
+        asked = [both.submit(builds._python, tree, tmp_path / "cache", tmp_path) for _ in "ab"]
+        found = {one.result() for one in asked}
+
+    assert len(found) == len(made) == 1
