@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from harness import annotations, baselines, gates_file, judging, outputs, running, stack
 from harness.comparing import running as comparing
@@ -327,12 +328,26 @@ def compare(runs: tuple[Path, ...], base: str | None, **options: Any) -> None:
         )
         folder, verdict = comparing.compare(asked)
     elif base is None and len(runs) == 2:
+        _only_of_builds()
         evals, out = options["evals"], options["out"]
         folder, verdict = stored.compare(runs[0], runs[1], evals, out, command)
     else:
         raise click.UsageError("give two run folders, or --base REF")
     say(f"report: {folder.path / 'report.html'}")
     raise _Ended(verdict)
+
+
+def _only_of_builds() -> None:
+    """Refuse options that say nothing about two kept runs."""
+    context = click.get_current_context()
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in context.params
+        if name not in ("runs", "base", "evals", "out")
+        and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"{', '.join(given)}: only with --base; two runs are as they are")
 
 
 @cortex_harness.group()

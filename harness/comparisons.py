@@ -7,11 +7,12 @@ from typing import Literal
 import pydantic
 
 from harness.errors import UsageMistake
-from harness.runs import GateRecord, RunFolder, SetRecord, StackRecord, VerdictRecord
+from harness.runs import GateRecord, RunFolder, SetRecord, StackRecord, VerdictRecord, WaiverRecord
 from harness.verdicts import Outcome, Standing, Verdict
 
 SCHEMA = "cortex.compare/1"
 FILE = "compare.json"
+UNKNOWN = "not recorded"
 
 
 class _Shape(pydantic.BaseModel):
@@ -28,13 +29,23 @@ class SideRecord(_Shape):
 
 
 class KeyPart(_Shape):
-    """One part of what makes two sides comparable, as each side has it."""
+    """One part of what makes two sides comparable, as each side has it.
+
+    `about` is what it stands in the way of where it is not the same; `noted` is shown alone.
+    """
 
     part: str
-    about: Literal["relevance", "speed", "both"]
+    about: Literal["relevance", "speed", "both", "noted"]
     base: str
     candidate: str
     same: bool
+
+    @property
+    def word(self) -> str:
+        """Same, differs, or what cannot be told."""
+        if self.same:
+            return "same"
+        return "differs" if self.base != self.candidate else "not enough"
 
 
 class ChangeRecord(_Shape):
@@ -47,16 +58,16 @@ class ChangeRecord(_Shape):
     series: str
     kind: Literal["whole", "stage", "control", "shown"]
     n: int
-    base_ms: float
-    candidate_ms: float
+    base_ms: float | None = None
+    candidate_ms: float | None = None
     base_low: float | None = None
     base_high: float | None = None
     candidate_low: float | None = None
     candidate_high: float | None = None
-    ratio: float
+    ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
-    difference_ms: float
+    difference_ms: float | None = None
     difference_low: float | None = None
     difference_high: float | None = None
     p: float | None = None
@@ -100,6 +111,7 @@ class CompareRecord(_Shape):
     changes: list[ChangeRecord] = []
     blamed: str = ""
     gates: list[GateRecord] = []
+    waivers: list[WaiverRecord] = []
     queries: int = 0
     losses: list[MovedRecord] = []
     wins: list[MovedRecord] = []

@@ -16,6 +16,7 @@ from harness.runs import (
     WaiverRecord,
 )
 from harness.verdicts import Outcome, Verdict, conclude
+from harness.waivers import Waiver
 
 HEADLINE_SETS = ("all", "")
 SHOWN_REASON = 400
@@ -46,19 +47,9 @@ def judge_run(folder: RunFolder, run: RunRecord, gates: GatesFile, evals: Path) 
     )
     # A stack that never came up leaves nothing to judge; that is said once, not a gate at a time.
     judged = judge(gates.gates, gates.groups, evidence) if run.stack else []
-    given = waivers.read(evals / waivers.FILE, gates.gates)
+    given = waivers.read_for(evals, gates, [*run.data, *run.left_out])
     judged, states = waivers.waive(judged, given, dt.datetime.now(dt.UTC).date())
-    run.waivers = [
-        WaiverRecord(
-            gate=one.gate,
-            set=one.set,
-            reason=one.reason,
-            until=str(one.until),
-            by=one.by,
-            state=state,
-        )
-        for one, state in zip(given, states, strict=True)
-    ]
+    run.waivers = [waiver_record(one, state) for one, state in zip(given, states, strict=True)]
     run.gates = [gate_record(judgement) for judgement in judged]
     run.gates_file, run.gates_checksum = gates.path.name, gates.checksum
     run.baseline = _baseline(path, baseline, run, judged)
@@ -137,6 +128,18 @@ def gate_record(judgement: Judgement) -> GateRecord:
             LossRecord(set=loss.set, query=loss.query, was=loss.was, now=loss.now)
             for loss in judgement.losses
         ],
+    )
+
+
+def waiver_record(waiver: Waiver, state: waivers.State) -> WaiverRecord:
+    """A waiver as a run keeps it, and what became of it."""
+    return WaiverRecord(
+        gate=waiver.gate,
+        set=waiver.set,
+        reason=waiver.reason,
+        until=str(waiver.until),
+        by=waiver.by,
+        state=state,
     )
 
 

@@ -67,8 +67,10 @@ class Options:
 def run(options: Options) -> tuple[RunFolder, Verdict]:
     """Measure, judge, write everything; the caller's mistakes are raised before anything starts."""
     gates = gates_file.read(options.evals / "gates.toml")
-    waivers.read(options.evals / waivers.FILE, gates.gates)
     collected = _collected(options)
+    waivers.read_for(
+        options.evals, gates, [*(one.name for one in collected.sets), *collected.left_out]
+    )
     foreign = _foreign(options)
     load = {}
     _check_adapter(options)

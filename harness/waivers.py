@@ -9,7 +9,7 @@ import datetime as dt
 import difflib
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,8 @@ from typing import Any, Literal
 import pydantic
 
 from harness.errors import UsageMistake
-from harness.gates import Gate, Judgement
+from harness.gates import ALL, EACH, Gate, Judgement
+from harness.gates_file import GatesFile
 
 FILE = "waivers.toml"
 State = Literal["used", "ended", "not needed"]
@@ -49,6 +50,7 @@ class Waiver:
     reason: str
     until: dt.date
     by: str
+    line: int = 0
 
     @property
     def words(self) -> str:
@@ -85,6 +87,27 @@ def read(path: Path, gates: Sequence[Gate]) -> tuple[Waiver, ...]:
     )
 
 
+def read_for(evals: Path, gates: GatesFile, sets: Iterable[str]) -> tuple[Waiver, ...]:
+    """The waivers of a folder of gates; one of a set that nothing is called is refused.
+
+    `sets` are those that were, or will be, measured; a set that a gate or a group names is known
+    wherever it lies.
+    """
+    known = {ALL, EACH, *sets, *gates.groups, *(gate.set for gate in gates.gates)} - {""}
+    folder = evals / "relevance"
+    known.update(path.name for path in (folder.iterdir() if folder.is_dir() else ()))
+    known.update(name for group in gates.groups.values() for name in group)
+    found = read(evals / FILE, gates.gates)
+    for one in found:
+        if one.set and one.set not in known:
+            near = ", ".join(difflib.get_close_matches(one.set, sorted(known), n=3, cutoff=0.4))
+            raise UsageMistake(
+                f"{evals / FILE}:{one.line}: there is no set {one.set!r}; "
+                f"nearest: {near or 'none is close'}"
+            )
+    return found
+
+
 def _waiver(path: Path, start: int, entry: Any, known: Sequence[str]) -> Waiver:
     try:
         found = _Entry.model_validate(entry)
@@ -97,7 +120,7 @@ def _waiver(path: Path, start: int, entry: Any, known: Sequence[str]) -> Waiver:
         raise UsageMistake(
             f"{path}:{start}: there is no gate {found.gate!r}; nearest: {near or 'none is close'}"
         )
-    return Waiver(found.gate, found.set, found.reason, found.until, found.by)
+    return Waiver(found.gate, found.set, found.reason, found.until, found.by, start)
 
 
 def waive(

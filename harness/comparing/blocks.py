@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from harness import mcp
 from harness.comparing.placing import Dealer
 from harness.errors import StackFailed
+from harness.measures.stages import OUTSIDE, TOTAL, UNATTRIBUTED, split
 from harness.probes.load.asked import Asked
 from harness.probes.load.workloads import memory_search
 from harness.probes.search_cost.asking import Asker
@@ -17,15 +18,16 @@ from harness.targets import Targets
 from loadtests.plans import Call
 
 BASE, CANDIDATE = "base", "candidate"
-RESPONSE, MEAN, TOTAL = "response", "response, mean", "in the server"
-REST, OUTSIDE = "unattributed", "outside the server"
-WHOLES = (RESPONSE, MEAN, TOTAL)
+RESPONSE, MEAN, INSIDE = "response", "response, mean", "in the server"
+WHOLES = (RESPONSE, MEAN, INSIDE)
 """Series that are not a part of the response but the whole of it, or of what the server saw."""
+RESTS = (UNATTRIBUTED, OUTSIDE)
+"""What is left of a response beside the stages it waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One build asked one pair's queries: the middle of each series, in ms."""
+    """One build asked one pair's queries: the middle of each series it told, in ms."""
 
     pair: int
     build: str
@@ -108,12 +110,15 @@ class _Caller:
         self._asker = Asker(f"{place.scheme}://{place.netloc}")
 
     def block(self, calls: Sequence[Call], warm_up: int) -> dict[str, float]:
-        """The middle of each series over the calls after the warm-up."""
+        """The middle of each series over the calls, after the warm-up, that told it."""
         for call in calls[:warm_up]:
             self._timed(call)
         timed = [self._timed(call) for call in calls[warm_up:]]
         names = dict.fromkeys(name for one in timed for name in one)
-        middles = {name: statistics.median(one.get(name, 0.0) for one in timed) for name in names}
+        # What a call does not tell took no time that is known: it is no zero.
+        middles = {
+            name: statistics.median(one[name] for one in timed if name in one) for name in names
+        }
         middles[MEAN] = statistics.fmean(one[RESPONSE] for one in timed)
         return middles
 
@@ -125,17 +130,18 @@ class _Caller:
             raise StackFailed(f"{self._name}: a search failed: {err}") from err
         if content.get("degraded"):
             raise StackFailed(f"{self._name}: a search was degraded: {content['degraded']}")
-        return parts(1000 * took_s, mcp.stages_of(timing))
+        return parts(1000 * took_s, timing)
 
 
-def parts(response_ms: float, stages_ms: dict[str, float]) -> dict[str, float]:
-    """A response with its stages, what the server did not name, and what was outside of it."""
-    stages = dict(stages_ms)
-    total = stages.pop("total", None)
-    found = {RESPONSE: response_ms, **stages}
-    if total is not None:
-        # Stages that run side by side may add up to more than the whole.
-        found[REST] = max(0.0, total - sum(stages.values()))
-        found[OUTSIDE] = max(0.0, response_ms - total)
-        found[TOTAL] = total
-    return found
+def parts(response_ms: float, timing: str) -> dict[str, float]:
+    """A response with how long each stage of its `Server-Timing` ran, and the rests, in ms.
+
+    The rests are those of `measures.stages`: stages may overlap, or be a part of another one.
+    """
+    stretches = mcp.stretches_of(timing)
+    found = split(stretches, response_ms)
+    told = {RESPONSE: response_ms, **found.ran}
+    told |= {name: found.rests[name] for name in RESTS if name in found.rests}
+    if inside := [one.took_ms for one in stretches if one.name == TOTAL]:
+        told[INSIDE] = sum(inside)
+    return told

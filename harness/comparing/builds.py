@@ -5,7 +5,9 @@ A tree is checked out with `git worktree` for as long as it is needed. The stack
 """
 
 import contextlib
+import fcntl
 import hashlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +22,10 @@ from harness.targets import Targets
 WORKING_TREE = ""
 """The name of what is not committed."""
 INSTALLED_WITHIN_S = 1200.0
+GIT_WITHIN_S = 120.0
 LOCK = "requirements.lock"
+PACKAGE = "stack/cortex"
+"""What a tree must have to be a build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,18 @@ def commit(repository: Path, name: str) -> str:
     return found.stdout.strip()
 
 
+def check(repository: Path, name: str) -> None:
+    """Refuse a revision git does not know, or a tree that has no stack in it."""
+    if name == WORKING_TREE:
+        there = (repository / PACKAGE).is_dir()
+    else:
+        there = not _git(
+            repository, "cat-file", "-e", f"{commit(repository, name)}:{PACKAGE}"
+        ).returncode
+    if not there:
+        raise UsageMistake(f"{name or 'the working tree'} of {repository} has no {PACKAGE}")
+
+
 @contextlib.contextmanager
 def checked_out(repository: Path, revision: str) -> Iterator[Path]:
     """A worktree of a commit outside of the repository; gone afterwards."""
@@ -78,9 +95,26 @@ def checked_out(repository: Path, revision: str) -> Iterator[Path]:
         yield tree
     finally:
         with interrupts.held():
-            _git(repository, "worktree", "remove", "--force", str(tree))
+            _remove(repository, tree)
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+
+def _remove(repository: Path, tree: Path) -> None:
+    """Remove a worktree; where git will not, its files and git's note of it, and say so."""
+    try:
+        done = _git(repository, "worktree", "remove", "--force", str(tree))
+        if not done.returncode:
+            return
+        why = done.stderr.strip()
+    except StackFailed as err:
+        why = str(err)
+    if not tree.exists():
+        return  # it was never made
+    progress.say(f"git did not remove the worktree {tree} ({why}); removing its files")
+    shutil.rmtree(tree, ignore_errors=True)
+    with contextlib.suppress(StackFailed):
+        _git(repository, "worktree", "prune")
 
 
 def _git(repository: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -89,13 +123,15 @@ def _git(repository: Path, *words: str) -> "subprocess.CompletedProcess[str]":
             ["git", "-C", str(repository), *words],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=GIT_WITHIN_S,
             check=False,
             # A Ctrl-C reaches us alone: a worktree is never left half made.
             start_new_session=True,
         )
     except OSError as err:
         raise StackFailed(f"git cannot be started ({err.strerror})") from err
+    except subprocess.TimeoutExpired as err:
+        raise StackFailed(f"git {words[0]} took more than {GIT_WITHIN_S:g} s") from err
 
 
 def _python(tree: Path, cache: Path, logs: Path) -> Path:
@@ -106,12 +142,16 @@ def _python(tree: Path, cache: Path, logs: Path) -> Path:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     digest = hashlib.sha256(version.encode() + lock.read_bytes()).hexdigest()[:16]
     folder = cache / digest
-    python, whole = folder / "bin" / "python", folder / "whole"
-    if not whole.exists():
-        progress.say(f"installing {tree.name}'s own dependencies into {folder}")
-        _install(tree, folder, logs)
-        whole.touch()
-    return python
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / f"{digest}.lock").open("w") as held:
+        # Two comparisons at once: the second waits, and finds it made.
+        fcntl.flock(held, fcntl.LOCK_EX)
+        whole = folder / "whole"
+        if not whole.exists():
+            progress.say(f"installing {tree.name}'s own dependencies into {folder}")
+            _install(tree, folder, logs)
+            whole.touch()
+    return folder / "bin" / "python"
 
 
 def _install(tree: Path, folder: Path, logs: Path) -> None:

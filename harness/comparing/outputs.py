@@ -35,7 +35,7 @@ def summary(record: CompareRecord) -> str:
         ]
         lines += [
             f"| {one.part} | {one.about} | {cell(one.base)} | {cell(one.candidate)} | "
-            f"{'same' if one.same else '**differs**'} |"
+            f"{'same' if one.same else f'**{one.word}**'} |"
             for one in record.key
         ]
     if record.changes:
@@ -63,7 +63,12 @@ def summary(record: CompareRecord) -> str:
 def _change_row(one: ChangeRecord) -> str:
     interval = "" if one.ratio_low is None else f"{one.ratio_low:.3f} to {one.ratio_high:.3f}"
     p = "" if one.p_corrected is None else f"{one.p_corrected:.2g}"
+    base, candidate, ratio = map(_number, (one.base_ms, one.candidate_ms, one.ratio))
     return (
-        f"| {one.series} | {MARKS[one.standing]} | {one.base_ms:.3f} | {one.candidate_ms:.3f} | "
-        f"{one.ratio:.3f} | {interval} | {p} |"
+        f"| {one.series} | {MARKS[one.standing]} | {base} | {candidate} | {ratio} | "
+        f"{interval} | {p} |"
     )
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -1,15 +1,16 @@
 """Relevance of two sides: the gates' own regression rules, the base in the baseline's place."""
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.comparisons import MovedRecord
+from harness.comparisons import CompareRecord, MovedRecord
 from harness.evidence import HYBRID, Baseline, BaselineSet, Evidence, SetScores
 from harness.gates import LOST, Gate, judge
 from harness.gates_file import GatesFile
-from harness.judging import gate_record
+from harness.judging import gate_record, waiver_record
 from harness.results import Records
-from harness.runs import GateRecord
+from harness.waivers import Waiver, waive
 
 NDCG = "ndcg@10"
 SHOWN = 100
@@ -18,48 +19,44 @@ Texts = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """How relevance stands by each gate, over how many queries, and which of them moved."""
+class Sides:
+    """The default strategy's scores of both sides by set, the texts, and whose model made them."""
 
-    gates: list[GateRecord]
-    queries: int
-    losses: list[MovedRecord]
-    wins: list[MovedRecord]
+    base: Mapping[str, SetScores]
+    candidate: Mapping[str, SetScores]
+    texts: Texts
+    models: tuple[str, str] = ("the same", "the same")
 
 
-def compared(
-    base: Mapping[str, SetScores],
-    candidate: Mapping[str, SetScores],
-    gates: GatesFile,
-    texts: Texts,
-) -> Compared:
-    """Both sides' default strategy on the sets both have, by paired bootstrap."""
-    sets = sorted(base.keys() & candidate.keys())
-    # Whether the data is the same was settled before; here it is the sets both have.
-    same = dict.fromkeys(sets, "the same")
+def judge_in(
+    record: CompareRecord, sides: Sides, gates: GatesFile, given: Sequence[Waiver]
+) -> None:
+    """Judge every set of the base by paired bootstrap, waive what is waived, keep what moved."""
+    # Whether the data is the same was settled before. A set without scores is missing.
+    same = dict.fromkeys(sorted(sides.base), "the same")
     baseline = Baseline(
         "quick",
-        "the same",
+        sides.models[0],
         "base",
-        {name: BaselineSet(same[name], base[name].scores, base[name].hits) for name in sets},
+        {name: BaselineSet(same[name], one.scores, one.hits) for name, one in sides.base.items()},
     )
     evidence = Evidence(
         records=Records((), (), ()),
         profile="quick",
         suites=frozenset({"relevance"}),
         fingerprints=same,
-        scores={(name, HYBRID): candidate[name] for name in sets},
-        model="the same",
+        scores={(name, HYBRID): one for name, one in sides.candidate.items()},
+        model=sides.models[1],
         baseline=baseline,
     )
     judged = judge(about_what_was(gates.gates), gates.groups, evidence)
-    moved = sorted(_moved(base, candidate, sets, texts), key=lambda one: one.now - one.was)
-    return Compared(
-        [gate_record(one) for one in judged],
-        sum(len(candidate[name].hits) for name in sets),
-        [one for one in moved if one.now < one.was][:SHOWN],
-        [one for one in reversed(moved) if one.now > one.was][:SHOWN],
-    )
+    judged, states = waive(judged, given, dt.datetime.now(dt.UTC).date())
+    record.gates = [gate_record(one) for one in judged]
+    record.waivers = [waiver_record(one, state) for one, state in zip(given, states, strict=True)]
+    record.queries = sum(len(one.hits) for name, one in sides.candidate.items() if name in same)
+    moved = sorted(_moved(sides), key=lambda one: one.now - one.was)
+    record.losses = [one for one in moved if one.now < one.was][:SHOWN]
+    record.wins = [one for one in reversed(moved) if one.now > one.was][:SHOWN]
 
 
 def about_what_was(gates: Sequence[Gate]) -> list[Gate]:
@@ -73,15 +70,11 @@ def about_what_was(gates: Sequence[Gate]) -> list[Gate]:
     ]
 
 
-def _moved(
-    base: Mapping[str, SetScores],
-    candidate: Mapping[str, SetScores],
-    sets: Sequence[str],
-    texts: Texts,
-) -> list[MovedRecord]:
+def _moved(sides: Sides) -> list[MovedRecord]:
+    base, candidate, texts = sides.base, sides.candidate, sides.texts
     return [
         MovedRecord(set=name, query=query, text=texts.get((name, query), ""), was=was, now=now)
-        for name in sets
+        for name in sorted(base.keys() & candidate.keys())
         for query, now in sorted(candidate[name].scores[NDCG].items())
         if (was := base[name].scores[NDCG].get(query)) is not None and abs(was - now) > 1e-9
     ]

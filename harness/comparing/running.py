@@ -8,8 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness import comparisons, environment, gates_file, interrupts, mcp, progress, provenance
-from harness.comparing import blocks, builds, outputs, relevance, speed, verdict
+from harness import (
+    comparisons,
+    environment,
+    gates_file,
+    interrupts,
+    mcp,
+    progress,
+    provenance,
+    waivers,
+)
+from harness.comparing import blocks, builds, key, outputs, relevance, speed, verdict
 from harness.comparing.blocks import Block, Side
 from harness.comparing.builds import Build
 from harness.comparing.sitting import sitting
@@ -24,6 +33,7 @@ from harness.measures.pairs import Limits
 from harness.probes.asking import ask
 from harness.runs import RunFolder, SetRecord
 from harness.verdicts import Verdict
+from harness.waivers import Waiver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,18 +59,18 @@ def compare(options: Options) -> tuple[RunFolder, Verdict]:
     gates = gates_file.read(options.evals / "gates.toml")
     limits = _limits(gates.compare, options.pairs)
     found = _chosen(options)
+    given = waivers.read_for(options.evals, gates, [found.name])
     if options.base == builds.WORKING_TREE:
         raise UsageMistake("--base is empty; name a revision")
     for name in (options.base, options.candidate):
-        if name != builds.WORKING_TREE:
-            builds.commit(options.repository, name)
+        builds.check(options.repository, name)
     now = dt.datetime.now(dt.UTC)
     folder = RunFolder.create(options.out, environment.revision(options.repository), now)
     record = _begun(options, limits, found, folder, now)
     comparisons.save(folder, record)
     progress.say(f"comparison {record.id}: {limits.pairs} pairs of {limits.calls} searches or more")
     with interrupts.heeded():
-        _measure(options, found, folder, record, limits, gates)
+        _measure(options, found, folder, record, limits, gates, given)
     return folder, _end(folder, record)
 
 
@@ -112,6 +122,7 @@ def _measure(
     record: CompareRecord,
     limits: Limits,
     gates: GatesFile,
+    given: Sequence[Waiver],
 ) -> None:
     """Fill the record; what goes wrong ends up in it, never as a lost folder."""
     try:
@@ -134,7 +145,7 @@ def _measure(
 
                 record.changes = speed.measured(blocks.alternate(sides, plan), limits, keep)
                 record.blamed = speed.blamed(record.changes)
-            _judge_relevance(sides, found, record, gates)
+            _judge_relevance(sides, found, record, gates, given)
         record.status = "complete"
     except KeyboardInterrupt:
         record.message = "interrupted"
@@ -162,6 +173,9 @@ def _both(
         sides = open_.enter_context(sitting(pair, found, folder.path, options.cortex))
         record.base.stack = provenance.stack_record(sides[0].targets, owned=True)
         record.candidate.stack = provenance.stack_record(sides[1].targets, owned=True)
+        record.key = list(key.of_builds(record.base.stack, record.candidate.stack))
+        if differ := key.differing(record, "noted"):
+            record.notes.append(f"the builds differ in: {', '.join(differ)}")
         comparisons.save(folder, record)
         yield sides
 
@@ -172,13 +186,17 @@ def _describe(record: CompareRecord, pair: Sequence[Build]) -> None:
 
 
 def _judge_relevance(
-    sides: Sequence[Side], found: EvalSet, record: CompareRecord, gates: GatesFile
+    sides: Sequence[Side],
+    found: EvalSet,
+    record: CompareRecord,
+    gates: GatesFile,
+    given: Sequence[Waiver],
 ) -> None:
     base, candidate = ({found.name: scored(found, ranked(side, found))} for side in sides)
     texts = {(found.name, query.id): " | ".join(query.texts) for query in found.queries}
-    compared = relevance.compared(base, candidate, gates, texts)
-    record.gates, record.queries = compared.gates, compared.queries
-    record.losses, record.wins = compared.losses, compared.wins
+    models = [one.stack.model if one.stack else "" for one in (record.base, record.candidate)]
+    both = relevance.Sides(base, candidate, texts, (models[0], models[1]))
+    relevance.judge_in(record, both, gates, given)
 
 
 def ranked(side: Side, found: EvalSet) -> dict[str, tuple[str, ...]]:

@@ -5,9 +5,13 @@ slower         the corrected p is at most alpha, both the ratio and the differen
                all the time, a neighbour on the machine comes and goes
 inconclusive   not slower, but a change beyond both limits lies within the interval
 held           anything else: no change that large, or it is faster
+not-comparable told by one build alone: a stage that is gone or new has no time to compare
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from statistics import median
 from typing import Literal
 
 from harness.comparing.blocks import BASE, CANDIDATE, RESPONSE, WHOLES, Block
@@ -17,10 +21,12 @@ from harness.verdicts import Standing
 
 Kind = Literal["whole", "stage", "control"]
 NEIGHBOURS, ORDER = "base against itself", "second block against first"
-CONTROLS = {
-    NEIGHBOURS: "the base differs from itself from pair to pair: the machine is too restless",
-    ORDER: "whoever is asked second in a pair is told apart by that: something is remembered",
-}
+OUT_OF_TURN = "whoever is asked second in a pair is told apart by that: something is remembered"
+GONE = "stage gone: the base tells it, the candidate does not"
+NEW = "new stage: the candidate tells it, the base does not"
+RARE = "told in fewer than half of the blocks of either build; its time is in the mean"
+MOST = 0.5
+"""Share of its blocks in which a build must tell a series for it to be one of its own."""
 Pairs = Sequence[tuple[Block, Block]]
 """The (base, candidate) blocks of every whole pair."""
 
@@ -53,69 +59,139 @@ def measured(
 
 def changes(pairs: Pairs, limits: Limits) -> list[ChangeRecord]:
     """Every series and both controls, judged; where a control failed nothing counts as slower."""
-    controls = _controls(pairs, limits.alpha_of_a_look)
     series = dict.fromkeys(name for pair in pairs for block in pair for name in block.middles_ms)
-    parts = {
-        name: change(
-            name,
-            [base.middles_ms.get(name, 0.0) for base, _ in pairs],
-            [candidate.middles_ms.get(name, 0.0) for _, candidate in pairs],
-            limits.alpha_of_a_look,
-        )
-        for name in series
-    }
-    corrected = holm({name: one.p for name, one in (controls | parts).items()})
-    judged = [_control(one, corrected[name], limits) for name, one in controls.items()]
-    restless = next((one.why for one in judged if one.standing != "held"), "")
-    for name, one in parts.items():
-        kind: Kind = "whole" if name in WHOLES else "stage"
-        standing, why = _stands(one, corrected[name], _least_of_halves(pairs, name, limits), limits)
-        if restless and standing == "fell":
-            standing, why = "inconclusive", f"{why}; but {restless}"
+    untold = {name: why for name in series if (why := _untold(pairs, name))}
+    alpha = limits.alpha_of_a_look
+    parts = {name: _change(_telling(pairs, name), name, alpha) for name in series.keys() - untold}
+    order = _order(pairs, alpha)
+    corrected = holm({ORDER: order.p} | {name: one.p for name, one in parts.items()})
+    restless, turned = _restless(pairs, limits), _ordered(order, corrected[ORDER], limits)
+    judged = [restless, turned]
+    for name in series:
+        kind = _kind(name)
+        if name in untold:
+            judged.append(_not_judged(pairs, name, kind, untold[name]))
+            continue
+        one = parts[name]
+        least = _least_of_halves(_telling(pairs, name), name, alpha)
+        standing, why = _stands(one, corrected[name], least, limits)
+        if standing == "fell" and (doubt := _doubt(one, restless, turned, limits)):
+            standing, why = "inconclusive", f"{why}; but {doubt}"
         judged.append(_record(one, kind, corrected[name], standing, why))
     return judged
 
 
-def _controls(pairs: Pairs, alpha: float) -> dict[str, Change]:
-    def of(name: str, old: Sequence[float], new: Sequence[float]) -> Change:
-        return change(name, old, new, alpha)
+def _kind(series: str) -> Kind:
+    return "whole" if series in WHOLES else "stage"
 
+
+def _change(pairs: Pairs, series: str, alpha: float) -> Change:
+    old = [base.middles_ms[series] for base, _ in pairs]
+    new = [candidate.middles_ms[series] for _, candidate in pairs]
+    return change(series, old, new, alpha)
+
+
+# A series is judged where both builds tell it.
+
+
+def _telling(pairs: Pairs, series: str) -> Pairs:
+    """The pairs both of whose blocks tell a series."""
+    return [pair for pair in pairs if all(series in block.middles_ms for block in pair)]
+
+
+def _untold(pairs: Pairs, series: str) -> str:
+    """Why a series cannot be judged; empty where it can."""
+    bases, candidates = (
+        sum(series in pair[side].middles_ms for pair in pairs) >= MOST * len(pairs)
+        for side in (0, 1)
+    )
+    if bases != candidates:
+        return GONE if bases else NEW
+    # Told by most of both, and still seldom by both at once.
+    if not bases or len(_telling(pairs, series)) < max(2, MOST * MOST * len(pairs)):
+        return RARE
+    return ""
+
+
+def _not_judged(pairs: Pairs, series: str, kind: Kind, why: str) -> ChangeRecord:
+    old = [base.middles_ms[series] for base, _ in pairs if series in base.middles_ms]
+    new = [one.middles_ms[series] for _, one in pairs if series in one.middles_ms]
+    return ChangeRecord(
+        series=series,
+        kind=kind,
+        n=len(_telling(pairs, series)),
+        base_ms=median(old) if old and why != NEW else None,
+        candidate_ms=median(new) if new and why != GONE else None,
+        standing="not-applicable" if why == RARE else "not-comparable",
+        why=why,
+    )
+
+
+# The controls.
+
+
+def _restless(pairs: Pairs, limits: Limits) -> ChangeRecord:
+    """Whether the base keeps so still from block to block that such limits can be told at all.
+
+    The middle of neighbouring blocks' ratios is 1 whatever the machine does; what is looked at is
+    the width of its interval: half of it is what two equal builds could seem to differ by.
+    """
     bases = [base.middles_ms[RESPONSE] for base, _ in pairs]
+    neighbours = list(pairwise(bases))
+    found = change(
+        NEIGHBOURS,
+        [one for one, _ in neighbours],
+        [other for _, other in neighbours],
+        limits.alpha_of_a_look,
+    )
+    ratio, difference = found.ratio, found.difference_ms
+    spread = math.sqrt(ratio.high / ratio.low) - 1
+    far = (difference.high - difference.low) / 2 > limits.absolute_ms
+    failed = spread > limits.relative and far
+    why = (
+        f"the base differs from itself by up to {spread:.0%} from block to block, more than the "
+        f"{limits.relative:.0%} that is looked for: the machine is too restless"
+    )
+    # Neighbours share a block: they make no test, so there is no p.
+    return _record(found, "control", None, *_stood(failed, why))
+
+
+def _stood(failed: bool, why: str) -> tuple[Standing, str]:
+    return ("inconclusive", why) if failed else ("held", "")
+
+
+def _order(pairs: Pairs, alpha: float) -> Change:
     firsts = [_of_turn(pair, first=True) for pair in pairs]
-    seconds = [_of_turn(pair, first=False) for pair in pairs]
-    whole = len(bases) // 2 * 2
-    return {
-        NEIGHBOURS: of(NEIGHBOURS, bases[0:whole:2], bases[1:whole:2]),
-        ORDER: of(ORDER, firsts, seconds),
-    }
+    return change(ORDER, firsts, [_of_turn(pair, first=False) for pair in pairs], alpha)
+
+
+def _ordered(found: Change, p: float, limits: Limits) -> ChangeRecord:
+    """Fails by a change in either direction."""
+    apart = max(found.ratio.value, 1 / found.ratio.value) >= 1 + limits.relative
+    far = abs(found.difference_ms.value) >= limits.absolute_ms
+    failed = p <= limits.alpha_of_a_look and apart and far
+    return _record(found, "control", p, *_stood(failed, OUT_OF_TURN))
+
+
+def _doubt(found: Change, restless: ChangeRecord, turned: ChangeRecord, limits: Limits) -> str:
+    """The failed control that a slower series is not beyond; empty where there is none.
+
+    Where the whole interval is beyond the limit, a restless machine has not made the difference.
+    """
+    if turned.standing != "held":
+        return turned.why
+    return restless.why if found.ratio.low < 1 + limits.relative else ""
 
 
 def _of_turn(pair: tuple[Block, Block], *, first: bool) -> float:
     return next(block.middles_ms[RESPONSE] for block in pair if block.first is first)
 
 
-def _control(found: Change, p: float, limits: Limits) -> ChangeRecord:
-    """A control fails by a change in either direction."""
-    apart = max(found.ratio.value, 1 / found.ratio.value) >= 1 + limits.relative
-    far = abs(found.difference_ms.value) >= limits.absolute_ms
-    failed = p <= limits.alpha_of_a_look and apart and far
-    standing: Standing = "inconclusive" if failed else "held"
-    return _record(found, "control", p, standing, CONTROLS[found.series] if failed else "")
-
-
-def _least_of_halves(pairs: Pairs, series: str, limits: Limits) -> float:
+def _least_of_halves(pairs: Pairs, series: str, alpha: float) -> float:
     """The smaller of the two ratios that the halves of the sitting give by themselves."""
-    middle = len(pairs) // 2
-    halves = (pairs[:middle], pairs[middle:])
-    return min(
-        change(
-            series,
-            [base.middles_ms.get(series, 0.0) for base, _ in half],
-            [candidate.middles_ms.get(series, 0.0) for _, candidate in half],
-            limits.alpha_of_a_look,
-        ).ratio.value
-        for half in halves
-    )
+    half = len(pairs) // 2
+    found = [_change(one, series, alpha) for one in (pairs[:half], pairs[half:]) if len(one) > 1]
+    return min(one.ratio.value for one in found)
 
 
 def _stands(found: Change, p: float, least: float, limits: Limits) -> tuple[Standing, str]:
@@ -141,7 +217,9 @@ def told(ratio: float, difference_ms: float) -> str:
     return f"{100 * (ratio - 1):+.1f} % ({difference_ms:+.2f} ms)"
 
 
-def _record(found: Change, kind: Kind, p: float, standing: Standing, why: str) -> ChangeRecord:
+def _record(
+    found: Change, kind: Kind, p: float | None, standing: Standing, why: str
+) -> ChangeRecord:
     return ChangeRecord(
         series=found.series,
         kind=kind,
@@ -154,7 +232,7 @@ def _record(found: Change, kind: Kind, p: float, standing: Standing, why: str) -
         difference_ms=found.difference_ms.value,
         difference_low=found.difference_ms.low,
         difference_high=found.difference_ms.high,
-        p=found.p,
+        p=None if p is None else found.p,
         p_corrected=p,
         standing=standing,
         why=why,
@@ -165,10 +243,4 @@ def blamed(found: Sequence[ChangeRecord]) -> str:
     """The stage that got slower by most; the response itself where no stage explains it."""
     slower = [one for one in found if one.standing == "fell"]
     stages = [one for one in slower if one.kind == "stage"] or slower
-    most: Callable[[ChangeRecord], float] = lambda one: one.difference_ms  # noqa: E731
-    return max(stages, key=most).series if stages else ""
-
-
-def by_series(found: Sequence[ChangeRecord]) -> Mapping[str, ChangeRecord]:
-    """Changes by what they are of."""
-    return {one.series: one for one in found}
+    return max(stages, key=lambda one: one.difference_ms or 0.0).series if stages else ""

@@ -17,7 +17,7 @@ def concluded(record: CompareRecord) -> Verdict:
     found = conclude(record.standings, {"compare": "measured"})
     why = {
         Outcome.FAIL: _worse(record),
-        Outcome.INCONCLUSIVE: f"{_incomparable(record) or found.why}{_controls(record)}",
+        Outcome.INCONCLUSIVE: f"{_incomparable(record) or found.why}{_open(record)}",
         Outcome.PASS: _same(record),
     }.get(found.outcome, found.why)
     return Verdict(outcome=found.outcome, why=why)
@@ -36,6 +36,8 @@ def _worse(record: CompareRecord) -> str:
 
 
 def _slower(one: ChangeRecord) -> str:
+    if one.ratio is None or one.difference_ms is None:
+        return f"{one.series}: {one.why}"
     return f"{one.series} {told(one.ratio, one.difference_ms)}"
 
 
@@ -46,14 +48,20 @@ def _same(record: CompareRecord) -> str:
         stages = sum(one.kind == "stage" for one in record.changes)
         parts.append(f"not slower: {_slower(whole)} over {whole.n} pairs, {stages} stages")
     ndcg = [gate for gate in record.gates if gate.metric == "relevance.ndcg@10"]
+    waived = [gate.id for gate in record.gates if gate.standing == "waived"]
     if ndcg and ndcg[0].value is not None:
-        parts.append(f"as relevant: nDCG@10 {ndcg[0].value:+.4f} over {record.queries} queries")
+        what = "relevance" if waived else "as relevant"
+        parts.append(f"{what}: nDCG@10 {ndcg[0].value:+.4f} over {record.queries} queries")
+    if waived:
+        parts.append(f"{len(waived)} fell and are waived: {', '.join(waived[:3])}")
     return "; ".join(parts) or "nothing fell"
 
 
 def _incomparable(record: CompareRecord) -> str:
     """What stands in the way of comparing kept runs; empty where nothing does."""
-    differing = [part.part for part in record.key if not part.same and part.about != "speed"]
+    differing = [
+        part.part for part in record.key if not part.same and part.about in ("relevance", "both")
+    ]
     if differing:
         return f"not comparable: {', '.join(differing)} differ"
     if record.kind == "runs" and not record.gates:
@@ -61,6 +69,10 @@ def _incomparable(record: CompareRecord) -> str:
     return ""
 
 
-def _controls(record: CompareRecord) -> str:
-    failed = [one for one in record.changes if one.kind == "control" and one.standing != "held"]
-    return f"; {failed[0].why}" if failed else ""
+def _open(record: CompareRecord) -> str:
+    """The first control that failed, and what only one build tells."""
+    failed = [one.why for one in record.changes if one.kind == "control" and one.standing != "held"]
+    untold = [
+        f"{one.series}: {one.why}" for one in record.changes if one.standing == "not-comparable"
+    ]
+    return "".join(f"; {why}" for why in [*failed[:1], *untold[:3]])

@@ -59,7 +59,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """How one series of the candidate differs from the base's; `p` is corrected by `holm`."""
+    """How one series of the candidate differs from the base's; `p` is of this series alone."""
 
     series: str
     pairs: int
@@ -68,7 +68,6 @@ class Change:
     ratio: Estimate
     difference_ms: Estimate
     p: float
-    p_corrected: float = 1.0
 
 
 def change(series: str, base: Sequence[float], candidate: Sequence[float], alpha: float) -> Change:

@@ -25,12 +25,17 @@ class Asked:
     parts: tuple[str, ...]
 
 
-def revision() -> str:
-    """The last commit that changed what is proved; what is kept of an older one does not count."""
+def revision(root: Path = ROOT) -> str:
+    """The last commit that changed what is proved; what is kept of an older one does not count.
+
+    With changes that are not committed it is marked: what is measured of them is no commit's.
+    """
+    name = _git(root, "log", "-1", "--format=%h", "--abbrev=10", "--", *PROVED) or "unknown"
+    return f"{name}-dirty" if _git(root, "status", "--porcelain", "--", *PROVED) else name
+
+
+def _git(root: Path, *words: str) -> str:
     done = subprocess.run(
-        ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--abbrev=10", "--", *PROVED],
-        capture_output=True,
-        text=True,
-        check=False,
+        ["git", "-C", str(root), *words], capture_output=True, text=True, check=False
     )
-    return done.stdout.strip() or "unknown"
+    return done.stdout.strip()

@@ -1,11 +1,14 @@
 """The page of the comparing proof: what was promised, what came out, comparison by comparison."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from statistics import median
 from typing import Any
 
 Row = Mapping[str, Any]
 FOUND_OF_20 = 18
+MOST_OPEN = 0.25
+"""Share of undecided comparisons of a revision with itself above which finding nothing is cheap."""
 
 
 def page(
@@ -23,11 +26,16 @@ def page(
     asis = [row for row in losses if row["loss"] == 0]
     caught = [row for row in large if row["fell"]]
     alarms = [row for row in [*small, *asis] if row["fell"]]
-    needed = count * FOUND_OF_20 // 20
+    needed = max(1, ceil(count * FOUND_OF_20 / 20))
     open_same = sum(bool(row["open"]) for row in same)
-    whole = len(same) >= count and len(slower) >= count and len(large) >= count
-    holds = (
-        whole and not false and len(found) >= needed and len(caught) == len(large) and not alarms
+    whole = asis and all(len(part) >= count for part in (same, slower, large, small))
+    holds = bool(
+        whole
+        and not false
+        and open_same <= len(same) * MOST_OPEN
+        and len(found) >= needed
+        and len(caught) == len(large)
+        and not alarms
     )
     named = ", ".join(f"{name} {value:g}" for name, value in limits.items())
     lines = [
@@ -38,7 +46,8 @@ def page(
         "",
         "| promise | came out |",
         "|---|---|",
-        f"| {count} comparisons of one revision with itself give no verdict of slower "
+        f"| {count} comparisons of one revision with itself give no verdict of slower, "
+        f"and at most {MOST_OPEN:.0%} are undecided "
         f"| {len(false)} of {len(same)}; {open_same} undecided |",
         f"| a stage that takes 20 % longer is found and blamed in {needed} of {count} "
         f"| {len(found)} of {len(slower)} |",
@@ -86,7 +95,7 @@ def _table(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         found = {one["series"]: one for one in row["changes"]}
         for name in shown:
-            if name in found:
+            if name in found and found[name]["ratio"] is not None:
                 ratios[name].append(found[name]["ratio"])
         cells = [_ratio(found[name]) if name in found else "–" for name in shown]
         base = found["response"]["base_ms"] if "response" in found else 0.0
@@ -100,4 +109,6 @@ def _table(rows: Sequence[Row]) -> list[str]:
 
 
 def _ratio(one: Row) -> str:
+    if one["ratio"] is None:
+        return "–"
     return f"{one['ratio']:.3f} ({one['ratio_low']:.2f}–{one['ratio_high']:.2f})"

@@ -1,6 +1,7 @@
 """The page of a comparison: verdict, ratios with intervals, relevance, what was the same."""
 
 from harness.comparisons import ChangeRecord, CompareRecord
+from harness.measures.pairs import Limits
 from harness.report import gate_view
 from harness.report.forest import Forest, forest
 from harness.report.render import LISTED, SIGNS, TONES, WORDS, hash_of, templates
@@ -32,17 +33,26 @@ def render(record: CompareRecord) -> str:
         signs=SIGNS,
         tones=TONES,
         listed=LISTED,
+        level=_level(record),
         script_hash=hash_of(script),
     )
+
+
+def _level(record: CompareRecord) -> str:
+    """The confidence of the intervals in percent; two kept runs have their own and no chart."""
+    if "alpha" not in record.limits:
+        return ""
+    return f"{100 * (1 - Limits(alpha=record.limits['alpha']).alpha_of_a_look):g} %"
 
 
 def _chart(record: CompareRecord) -> Forest | None:
     rows = [
         (one.series, _tone(one), one.ratio, one.ratio_low, one.ratio_high)
         for one in record.changes
-        if one.ratio_low is not None
+        if one.ratio is not None
+        and one.ratio_low is not None
         and one.ratio_high is not None
-        and max(one.base_ms, one.candidate_ms) >= FEWEST_MS
+        and max(one.base_ms or 0.0, one.candidate_ms or 0.0) >= FEWEST_MS
     ]
     return forest(rows, 1 + record.limits.get("relative", 0.1)) if rows else None
 

@@ -218,7 +218,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(raw)))
-        if stages:
+        if FAULT == "renamed-stage" and "embed" in stages:
+            stages["encode"] = stages.pop("embed")
+        if stages and FAULT != "no-stages":
             timing = ", ".join(f"{name};dur={took * 1000:.3f}" for name, took in stages.items())
             self.send_header("server-timing", timing)
         self.end_headers()

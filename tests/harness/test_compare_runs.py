@@ -4,10 +4,20 @@ import csv
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from conftest import Ended, Harness
+from pages import browser
+
+from harness import gates_file
+from harness.comparing.relevance import about_what_was
+from harness.comparisons import ChangeRecord, CompareRecord, KeyPart, SideRecord
+from harness.measures.pairs import Limits
+from harness.measures.plans import File, Plans, gathered
+from harness.report import compare_view
+from harness.verdicts import Outcome, Verdict
 
 Finished = tuple[Harness, Ended]
 Change = Callable[..., None]
@@ -29,8 +39,10 @@ def compare(made: Harness, base: Path, candidate: Path) -> tuple[Ended, dict]:
 
 @pytest.fixture
 def pair(finished: Finished) -> tuple[Harness, Path, Path]:
-    """A good run, and a copy of it to change."""
+    """A good run of a stack whose database is known, and a copy of it to change."""
     made, ended = finished
+    set_in(ended.run, ("stack", "versions"), {"postgres": "17", "pgvector": "0.8"})
+    set_in(ended.run, ("stack", "settings"), {"shared_buffers": "128MB"})
     other = made.folder / "other" / ended.run.name
     shutil.copytree(ended.run, other)
     return made, ended.run, other
@@ -177,3 +189,156 @@ def test_a_comparison_is_not_taken_for_a_run(pair: tuple[Harness, Path, Path]) -
 
     assert ended.code == 2
     assert "is a comparison, not a run folder" in ended.verdict
+
+
+def test_what_neither_run_recorded_is_not_the_same_speed(pair: tuple[Harness, Path, Path]) -> None:
+    made, base, candidate = pair
+    for run in (base, candidate):
+        set_in(run, ("stack", "settings"), {})
+
+    ended, kept = compare(made, base, candidate)
+
+    assert ended.code == 0, ended.output
+    assert kept["changes"] == []
+    assert kept["notes"] == ["speed is not shown: Postgres settings not recorded"]
+
+
+def test_a_set_that_only_the_base_scored_is_no_pass(pair: tuple[Harness, Path, Path]) -> None:
+    made, base, candidate = pair
+    path = candidate / "relevance" / "scores.csv"
+    head, *rows = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([head, *(row for row in rows if "garage" not in row)]))
+
+    ended, kept = compare(made, base, candidate)
+
+    assert ended.code == 3, ended.output
+    assert "not comparable: sets with scores differ" in ended.verdict
+    assert kept["gates"] == []
+
+
+def test_a_set_that_one_run_did_not_load_is_no_pass(pair: tuple[Harness, Path, Path]) -> None:
+    made, base, candidate = pair
+    data = json.loads((candidate / "run.json").read_text())["data"]
+    set_in(candidate, ("data",), {name: one for name, one in data.items() if name != "garage"})
+
+    ended, _ = compare(made, base, candidate)
+    other, _ = compare_again(made, candidate, base)
+
+    assert ended.code == other.code == 3
+    assert "not comparable: eval sets" in ended.verdict
+
+
+def test_a_statement_planned_otherwise_is_named(pair: tuple[Harness, Path, Path]) -> None:
+    made, base, candidate = pair
+    for run, node in ((base, "Index Scan"), (candidate, "Seq Scan")):
+        (run / "load").mkdir(exist_ok=True)
+        tree = {"Node Type": node, "Relation Name": "vectors"}
+        statements = gathered([(1, "SELECT 1", 2.0, tree)], {})
+        plans = File(profiles={"closed": Plans(calls=1, statements=statements)})
+        (run / "load" / "plans.json").write_text(plans.model_dump_json(by_alias=True))
+
+    ended, kept = compare(made, base, candidate)
+
+    told = "plan flip, closed: SELECT 1: Index Scan on vectors → Seq Scan on vectors"
+    assert ended.code == 0
+    assert told in kept["notes"]
+    (folder,) = (made.folder / "comparisons").iterdir()
+    assert told in (folder / "summary.md").read_text()
+    assert told in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--pairs", "20"],
+        ["--candidate", "main"],
+        ["--repository", "/"],
+        ["--eval-set", "kitchen"],
+        ["--eval-sets", "/"],
+        ["--seed", "3"],
+        ["--cortex", "x"],
+        ["--environments", "/"],
+    ],
+)
+def test_options_of_builds_are_refused_with_two_runs(
+    pair: tuple[Harness, Path, Path], more: list[str]
+) -> None:
+    made, base, candidate = pair
+
+    ended = made("compare", str(base), str(candidate), *more)
+
+    assert ended.code == 2, ended.output
+    assert f"{more[0]}: only with --base" in ended.verdict
+
+
+def test_waivers_count_between_two_runs(pair: tuple[Harness, Path, Path]) -> None:
+    made, base, candidate = pair
+    worsen(candidate, 0.2)
+    regressions = about_what_was(gates_file.read(made.evals / "gates.toml").gates)
+    (made.evals / "waivers.toml").write_text(
+        "".join(
+            f'[[waiver]]\ngate = "{one.id}"\nreason = "r"\nuntil = 2999-01-01\nby = "ann"\n'
+            for one in regressions
+        )
+    )
+
+    ended, kept = compare(made, base, candidate)
+
+    assert ended.code == 0, ended.output
+    assert "waived" in {gate["standing"] for gate in kept["gates"]}
+    assert "waived" in ended.verdict
+
+
+@pytest.mark.parametrize("look", ["", 'document.documentElement.dataset.theme = "dark";'])
+def test_the_page_of_a_comparison_breaks_no_accessibility_rule(
+    pair: tuple[Harness, Path, Path], tmp_path: Path, look: str
+) -> None:
+    made, base, candidate = pair
+    worsen(candidate, 0.2)
+    compare(made, base, candidate)
+    (folder,) = (made.folder / "comparisons").iterdir()
+
+    assert browser(tmp_path).violations(folder / "report.html", look) == []
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_of_two_builds_breaks_none_either(tmp_path: Path, width: int) -> None:
+    def told(series: str, kind: str, standing: str, ratio: float | None) -> ChangeRecord:
+        return ChangeRecord(
+            series=series,
+            kind=kind,
+            n=60,
+            base_ms=3.0,
+            candidate_ms=None if ratio is None else 3.0 * ratio,
+            ratio=ratio,
+            ratio_low=ratio and ratio - 0.03,
+            ratio_high=ratio and ratio + 0.03,
+            difference_ms=ratio and 3 * ratio - 3,
+            standing=standing,
+            why="stage gone: the base tells it, the candidate does not",
+        )
+
+    side = SideRecord(name="main", revision="abc", dirty=False)
+    record = CompareRecord(
+        id="c",
+        kind="builds",
+        status="complete",
+        started_at="2027-01-01T00:00:00Z",
+        base=side,
+        candidate=side,
+        limits=asdict(Limits()),
+        changes=[
+            told("base against itself", "control", "held", 1.0),
+            told("response", "whole", "held", 1.01),
+            told("embed", "stage", "fell", 1.3),
+            told("text", "stage", "not-comparable", None),
+        ],
+        blamed="embed",
+        key=[KeyPart(part="model", about="noted", base="a", candidate="b", same=False)],
+        notes=["the builds differ in: model"],
+    )
+    record.conclude(Verdict(outcome=Outcome.FAIL, why="slower: embed"))
+    page = tmp_path / "report.html"
+    page.write_text(compare_view.render(record), encoding="utf-8")
+
+    assert browser(tmp_path).violations(page, width=width) == []

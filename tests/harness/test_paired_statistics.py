@@ -1,6 +1,7 @@
 """What the statistics of a comparison say on made-up noise: nothing of nothing, whom to blame."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -49,7 +50,7 @@ def _block(
     stages = {name: ms * slower.get(name, 1.0) * noisy() for name, ms in STAGES.items()}
     # The text arm is asked while the vectors are made.
     total = max(stages["embed"], stages["text"]) + stages["vector"] + stages["fuse"]
-    middles = parts(total + 0.5 * noisy(), {**stages, "total": total})
+    middles = parts(total + 0.5 * noisy(), timing({**stages, "total": total}))
     return Block(
         pair=pair,
         build=build,
@@ -57,6 +58,33 @@ def _block(
         calls=20,
         middles_ms={**middles, "response, mean": middles["response"]},
     )
+
+
+def timing(stages: dict[str, float]) -> str:
+    """A `Server-Timing` header; embed and text begin together, the others one after the other."""
+    then = max(stages.get("embed", 0.0), stages.get("text", 0.0))
+    starts = {"vector": then, "fuse": then + stages.get("vector", 0.0)}
+    return ", ".join(
+        f"{name};dur={ms:.6f};start={starts.get(name, 0.0):.6f}" for name, ms in stages.items()
+    )
+
+
+def told_as(found: list[tuple[Block, Block]], old: str, new: str = "") -> list[tuple[Block, Block]]:
+    """The candidate tells a stage by another name, or not at all."""
+    return [
+        (
+            base,
+            replace(
+                candidate,
+                middles_ms={
+                    new if name == old else name: ms
+                    for name, ms in candidate.middles_ms.items()
+                    if new or name != old
+                },
+            ),
+        )
+        for base, candidate in found
+    ]
 
 
 def slower_in(found: list[tuple[Block, Block]]) -> tuple[list[str], str]:
@@ -186,3 +214,90 @@ def test_what_is_open_at_the_first_look_is_measured_to_the_last_and_no_further()
     speed.measured(iter(whole), LIMITS, asked.append)
 
     assert len(asked) == 2 * LIMITS.most_pairs == len(whole)
+
+
+def test_overlapping_and_dotted_stages_are_not_taken_twice_from_what_is_unattributed() -> None:
+    header = (
+        "embed;dur=8;start=0, embed.queue;dur=3;start=0, text;dur=5;start=1, "
+        "vector;dur=2;start=8, total;dur=11;start=0"
+    )
+
+    found = parts(12.0, header)
+
+    assert found["unattributed"] == pytest.approx(1.0)
+    assert found["outside the server"] == pytest.approx(1.0)
+    assert found["in the server"] == 11.0
+    assert (found["text"], found["embed.queue"]) == (5.0, 3.0)
+
+
+def test_a_stage_that_was_renamed_is_gone_and_new_and_neither_slower_nor_faster() -> None:
+    changes = speed.changes(told_as(blocks(1), "embed", "encode"), LIMITS)
+    found = {one.series: one for one in changes}
+
+    assert found["embed"].standing == found["encode"].standing == "not-comparable"
+    assert found["embed"].why == speed.GONE
+    assert found["encode"].why == speed.NEW
+    assert found["embed"].ratio is found["encode"].ratio is None
+    assert found["embed"].base_ms
+    assert found["encode"].candidate_ms
+    assert found["vector"].standing == "held"
+    assert not [one for one in changes if one.standing == "fell"]
+
+
+def test_a_candidate_that_tells_no_stages_any_more_is_not_called_faster() -> None:
+    found = blocks(1)
+    for name in [name for name in found[0][0].middles_ms if not name.startswith("response")]:
+        found = told_as(found, name)
+
+    changes = {one.series: one for one in speed.changes(found, LIMITS)}
+
+    assert changes["response"].standing == "held"
+    stages = [one for one in changes.values() if one.kind == "stage"]
+    assert {one.standing for one in stages} == {"not-comparable"}
+
+
+def test_a_stage_gone_is_nothing_that_more_pairs_would_decide() -> None:
+    asked: list[Block] = []
+    quiet = told_as(blocks(1, pairs_=180, noise=0.02), "text")
+
+    speed.measured((block for pair in quiet for block in pair), LIMITS, asked.append)
+
+    assert len(asked) == 2 * LIMITS.pairs
+
+
+def test_a_stage_that_runs_now_and_then_is_left_to_the_mean() -> None:
+    found = [
+        tuple(replace(b, middles_ms={**b.middles_ms, "rare": 1.0 + b.pair}) for b in pair)
+        if pair[0].pair % 10 == 0
+        else pair
+        for pair in blocks(1)
+    ]
+
+    changes = {one.series: one for one in speed.changes(found, LIMITS)}
+
+    assert changes["rare"].standing == "not-applicable"
+    assert changes["rare"].why == speed.RARE
+
+
+@pytest.mark.parametrize("pairs_", [pairs.LEAST_PAIRS, 60])
+def test_a_machine_too_restless_for_the_limits_is_seen_in_the_base_alone(pairs_: int) -> None:
+    changes = {one.series: one for one in speed.changes(blocks(2, pairs_, noise=0.7), LIMITS)}
+
+    assert changes[speed.NEIGHBOURS].standing == "inconclusive"
+    assert "too restless" in changes[speed.NEIGHBOURS].why
+
+
+def test_a_shared_machine_with_bursts_is_not_too_restless_at_the_last_look() -> None:
+    for seed in range(8):
+        found = blocks(seed, LIMITS.most_pairs)
+        changes = {one.series: one for one in speed.changes(found, LIMITS)}
+        assert changes[speed.NEIGHBOURS].standing == "held", changes[speed.NEIGHBOURS].why
+
+
+def test_what_a_restless_machine_may_have_made_is_not_slower_and_what_it_cannot_is() -> None:
+    little = {o.series: o for o in speed.changes(blocks(2, 180, noise=0.9, embed=1.5), LIMITS)}
+    much = {o.series: o for o in speed.changes(blocks(2, 180, noise=0.9, embed=20.0), LIMITS)}
+
+    assert little[speed.NEIGHBOURS].standing == much[speed.NEIGHBOURS].standing == "inconclusive"
+    assert little["embed"].standing == "inconclusive"
+    assert much["embed"].standing == "fell"

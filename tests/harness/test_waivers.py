@@ -108,6 +108,10 @@ def test_a_run_whose_waiver_ended_fails_and_names_it(finished: tuple[Harness, En
     ("text", "says"),
     [
         (entry(gate="ndgc"), "waivers.toml:1: there is no gate 'ndgc'; nearest: ndcg"),
+        (
+            entry(more='set = "kitchn"\n'),
+            "waivers.toml:1: there is no set 'kitchn'; nearest: kitchen",
+        ),
         (entry('"2999-01-01"'), "waivers.toml:1: until: Value error, write a date without quotes"),
         (entry(more='why = "x"\n'), "waivers.toml:1: why: Extra inputs are not permitted"),
         (entry().replace('by = "ann"\n', ""), "waivers.toml:1: by: Field required"),

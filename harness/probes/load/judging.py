@@ -85,8 +85,3 @@ def judged(
         client_reasons=late,
         ceiling=ceiling,
     )
-
-
-def _median_s(recorded: Recorded) -> float:
-    times = Latencies(recorded.response)
-    return times.quantile(0.5).value_ms / 1000 if times.n else 0.0
