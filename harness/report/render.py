@@ -54,18 +54,7 @@ WORDS = {
 
 def render(run_folder: Path, run: RunRecord, records: Records) -> str:
     """The report of a run as one page of HTML."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["cut"] = _cut
-    environment.filters["short"] = _short
-    environment.filters["path"] = path
-    environment.filters["dots"] = dots
-    environment.filters["ms"] = _ms
+    environment = templates()
     script = environment.get_template("report.js").render()
     verdict = run.concluded()
     contract = [case for case in records.cases if case.suite == "contract"]
@@ -86,7 +75,7 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         fallen=[gate for gate in run.gates if gate.standing == "fell"],
         signs=SIGNS,
         tones=TONES,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script_hash=hash_of(script),
         relevance=relevance_view.view(run_folder, run, records),
         moved=moved,
         short=short_view.lines(run, records, moved),
@@ -106,6 +95,28 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
 
 _UNWRITABLE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), "\ufffd")
 """Characters that no page may hold, whoever put them into a name or an answer."""
+
+
+def templates() -> jinja2.Environment:
+    """The templates with their filters; a name that is not given is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cut"] = _cut
+    environment.filters["short"] = _short
+    environment.filters["path"] = path
+    environment.filters["dots"] = dots
+    environment.filters["ms"] = _ms
+    return environment
+
+
+def hash_of(script: str) -> str:
+    """A script's hash, as a page's own policy names it."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _cut(text: str, length: int = CUT_CHARS) -> str:
