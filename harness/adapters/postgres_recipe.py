@@ -80,6 +80,13 @@ class PostgresRecipe:
         rows = self._connection.execute(statement, values).fetchall()
         return [Hit(id=row[0], content=row[1], score=row[2]) for row in rows]
 
+    def close(self) -> None:
+        """Close what this thread has open."""
+        for name in ("connection", "client"):
+            if hasattr(self._own, name):
+                getattr(self._own, name).close()
+                delattr(self._own, name)
+
     @property
     def _connection(self) -> "psycopg.Connection[tuple[Any, ...]]":
         if not hasattr(self._own, "connection"):

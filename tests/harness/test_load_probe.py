@@ -168,4 +168,7 @@ def test_every_committed_profile_must_keep_to_its_plan_for_a_pass() -> None:
         for name in ([gate["variant"]] if isinstance(gate["variant"], str) else gate["variant"])
     }
 
-    assert judged == {path.stem for path in (root / "loadtests" / "profiles").glob("*.toml")}
+    committed = (root / "loadtests" / "profiles").glob("*.toml")
+    # What another server does is shown beside, and decides nothing.
+    ours = {one.stem for one in committed if "adapter" not in tomllib.loads(one.read_text())}
+    assert judged == ours

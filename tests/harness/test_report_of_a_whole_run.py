@@ -159,6 +159,8 @@ def test_a_profile_of_searches_has_no_gates_and_says_so(tmp_path: Path) -> None:
 
     assert "Measured, held against nothing" in text
     assert 'id="gates"' not in text
+    assert "may it go out" not in text
+    assert "Not looked at" not in text
     assert set(Page(text).targets) <= set(Page(text).ids)
     assert Page(text).wrong == []
 

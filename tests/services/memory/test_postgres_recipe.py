@@ -1,5 +1,6 @@
 """The recipe that comes along, over a real Postgres and embedding service."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,13 +10,13 @@ from harness.probes import databases
 
 
 @pytest.fixture(scope="module")
-def recipe(backing: dict[str, Any]) -> Any:
+def recipe(backing: dict[str, Any]) -> Iterator[Any]:
     """A recipe with five documents in two projects."""
     place = Place(
         database_url=databases.create(backing["postgres"]["url"], "recipe"),
         embedding_url=backing["embedding"]["url"],
     )
-    adapter = made("postgres-recipe", place)
+    adapter: Any = made("postgres-recipe", place)
     adapter.prepare()
     adapter.add(
         "house",
@@ -26,7 +27,8 @@ def recipe(backing: dict[str, Any]) -> Any:
         ],
     )
     adapter.add("garden", [Item(title="Pump", content="A pump waters the beds.", status="done")])
-    return adapter
+    yield adapter
+    adapter.close()
 
 
 def _contents(recipe: Any, *texts: str, **where: Any) -> list[str]:
