@@ -116,6 +116,7 @@ class LoadView:
 
     chart: Curves
     profiles: tuple[ProfileView, ...]
+    over_floor: Result | None
 
 
 def view(folder: Path, records: Records) -> LoadView | None:
@@ -136,7 +137,8 @@ def view(folder: Path, records: Records) -> LoadView | None:
         _profile(name, one, records, samples.get(name, []), wheres.of(name))
         for name, one in kept.items()
     ]
-    return LoadView(curves(_series(kept)), tuple(profiles))
+    over_floor = records.find("load.over-floor")
+    return LoadView(curves(_series(kept)), tuple(profiles), over_floor)
 
 
 def _is_whole(name: str, one: dict[str, Any], records: Records) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from harness.report.charts import Point, Scale
 
-MOST_POINTS = 24
+MOST_POINTS = 16
 LABEL_PX = 17.0
 """Above the line: what its upper end is."""
 

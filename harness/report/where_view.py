@@ -29,7 +29,7 @@ LEAST_MS = 0.1
 """Of a run in all: a statement below it is not worth a line."""
 LONGEST_TEXT = 900
 LONGEST_PLAN, LONGEST_SAMPLE, SMALL_PLAN = 4500, 1800, 500
-PLANS_CHARS = 16_000
+PLANS_CHARS = 9_000
 """Of all plans in a report; what is beyond is in load/plans.json."""
 PER_CALL = ("mean", "statements", "share")
 
