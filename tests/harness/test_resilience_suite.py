@@ -153,7 +153,7 @@ def test_the_report_shows_each_fault_and_a_lost_write_fells_the_gate(
     assert "lost-writes/ceiling" in ended.verdict
     assert 'id="resilience"' in page
     assert "&lt;ladder&gt; was acknowledged and is not there" in page
-    assert f"{FAULTS[-1].id}: left out." in page
+    assert f"{FILL.id}: left out." in page
     assert 'id="contract"' not in page
     assert len(page) < 300_000
     assert "<ladder>" not in page
