@@ -17,7 +17,7 @@ from harness.probes.resilience.faults import FAULTS
 from harness.probes.resilience.ledger import Ledger
 from harness.probes.resilience.load import Load
 from harness.probes.resilience.stacks import Maker, Stand
-from harness.probes.resilience.suffering import Suffered
+from harness.probes.resilience.suffering import Suffered, whole_from
 from harness.probes.workbench import told
 from harness.runs import RunFolder
 
@@ -99,6 +99,20 @@ def _written(stand: Stand) -> Ledger:
                 assert time.monotonic() < deadline, [call.words for call in load.calls][:5]
                 time.sleep(0.05)
     return ledger
+
+
+def test_a_stack_that_lets_a_look_wait_is_whole_at_its_end_and_not_before() -> None:
+    load = Load("http://127.0.0.1:9/mcp", None, Ledger("nobody"), 1, 0, 0)
+    comes_back = time.monotonic() + 0.5
+
+    def look() -> bool:
+        time.sleep(max(0.0, comes_back - time.monotonic()))  # as a server that retries does
+        return True
+
+    found = whole_from(look, load)
+
+    assert found is not None
+    assert found >= comes_back
 
 
 FILL = next(one for one in FAULTS if (one.name, one.service) == ("fill the disk of", "postgres"))

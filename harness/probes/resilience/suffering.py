@@ -3,8 +3,9 @@
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import httpx
 import psycopg
@@ -100,7 +101,7 @@ def suffer(stand: Stand, fault: Fault, ledger: Ledger, seed: int) -> Suffered:
             began = time.monotonic()
             fault.inflict(ground)
             ended = time.monotonic()
-            whole = _whole_from(stand, caller, load)
+            whole = whole_from(partial(_is_whole, stand, caller), load)
         checked = check(client, ledger) if whole is not None else None
     lost = ("the stack did not come back; nothing could be looked at",)
     return _as_record(
@@ -115,16 +116,18 @@ def suffer(stand: Stand, fault: Fault, ledger: Ledger, seed: int) -> Suffered:
     )
 
 
-def _whole_from(stand: Stand, caller: Caller, load: Load) -> float | None:
+def whole_from(look: Callable[[], bool], load: Load) -> float | None:
     """The first moment from which all is well, and stays so for a while; None if it never is.
 
-    One good look is not enough: a process that was just told to end still answers.
+    One good look is not enough: a process that was just told to end still answers. A look that had
+    to wait for the stack found it whole at its end.
     """
     since: float | None = None
     deadline = time.monotonic() + GIVEN_UP_AFTER_S
     while time.monotonic() < deadline:
+        whole = look()
         at = time.monotonic()
-        if not _is_whole(stand, caller):
+        if not whole:
             since = None
         elif since is None or not _all_acknowledged(load.calls, since):
             since = at
