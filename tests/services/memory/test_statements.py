@@ -18,6 +18,13 @@ def test_a_statement_is_whole_and_short_enough_to_be_kept_parsed(name: str) -> N
     assert "--" not in SQL[name]
 
 
+@pytest.mark.parametrize("name", ["find_by_words", "find_exactly"])
+def test_what_a_filter_leaves_is_looked_up_by_hash_and_not_one_by_one(name: str) -> None:
+    """`= ANY` of a value is searched from its start for each row: 34 s at 800,000 items."""
+    assert "= ANY(%(items)s" not in SQL[name]
+    assert "IN (SELECT unnest(%(items)s::int[]))" in SQL[name]
+
+
 def test_numbers_arrive_as_they_were(database_url: str) -> None:
     async def echo(values: object, kind: str) -> object:
         database = Database(database_url, 1)

@@ -274,7 +274,7 @@ WITH scope AS MATERIALIZED (
     FROM weighed AS w
     JOIN memory_item_terms AS t
         ON t.term = w.term AND t.project_number = ANY((SELECT projects FROM scope)::int[])
-    WHERE w.leads AND (%(items)s::int[] IS NULL OR t.item_number = ANY(%(items)s))
+    WHERE w.leads AND (%(items)s::int[] IS NULL OR t.item_number IN (SELECT unnest(%(items)s::int[])))
     GROUP BY w.query, t.item_number
     ORDER BY score DESC, item_number DESC
     LIMIT %(most_items)s * 2
@@ -395,7 +395,7 @@ WITH scored AS MATERIALIZED (
     )) AS similarity
     FROM memory_item_embeddings
     WHERE live AND project_number = ANY(%(projects)s)
-      AND (%(items)s::int[] IS NULL OR item_number = ANY(%(items)s))
+      AND (%(items)s::int[] IS NULL OR item_number IN (SELECT unnest(%(items)s::int[])))
     GROUP BY item_number
 ), near AS MATERIALIZED (
     (SELECT item_number, similarity FROM scored
