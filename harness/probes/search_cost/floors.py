@@ -56,10 +56,19 @@ class Floor:
         rows = self._connection.execute(self._forms[form], values).fetchall()
         return [str(row[0]) for row in rows], time.perf_counter() - started
 
-    def exact(self, slug: str | None, vectors: list[list[float]], limit: int) -> list[float]:
-        """The similarities of the items nearest by meaning, every vector compared."""
+    def exact(
+        self, slug: str | None, vectors: list[list[float]], limit: int, narrowed: str = ""
+    ) -> list[float]:
+        """The similarities of the items nearest by meaning, every vector compared.
+
+        `narrowed` is a condition in SQL on an item, `m`.
+        """
         best = ", ".join(f"-(e.embedding <#> '{_literal(one)}')" for one in vectors)
         where = "" if slug is None else f"AND e.project_number = {self._number(slug)}"
+        if narrowed:
+            where += (
+                f" AND e.item_number IN (SELECT m.number FROM memory_items AS m WHERE {narrowed})"
+            )
         rows = self._connection.execute(
             f"SELECT max(greatest({best})) FROM memory_item_embeddings AS e WHERE live {where} "
             f"GROUP BY e.memory_item_id ORDER BY 1 DESC LIMIT {limit}"

@@ -5,6 +5,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -21,7 +22,15 @@ from harness.probes.search_cost.variants import memory_server
 from harness.probes.search_scale import page
 from harness.probes.search_scale.copying import Copier, without_indexes
 from harness.probes.search_scale.generating import Generator, items_for
-from harness.probes.search_scale.measuring import Asked, Cell, Size, measure, timed, watched
+from harness.probes.search_scale.measuring import (
+    Asked,
+    Cell,
+    Question,
+    Size,
+    measure,
+    timed,
+    watched,
+)
 from harness.stack import own_stack
 from harness.targets import Targets
 
@@ -30,6 +39,18 @@ STEPS = (10_000, 100_000, 1_000_000)
 MOST_INDEX_S = 45 * 60.0
 LEAST_RECALL = 0.95
 TABLES = ("memory_items", "memory_item_embeddings", "memory_item_terms")
+WITHOUT_A_WORD = "an excluded word"
+CELLS = (
+    ("all projects", None, "", 1),
+    ("all projects", None, "", 4),
+    ("largest project", 0.0, "", 1),
+    ("small project", 0.5, "", 1),
+    ("all projects", None, "tag half", 1),
+    ("all projects", None, "tag twentieth", 1),
+    ("all projects", None, "tag rare", 1),
+    ("all projects", None, WITHOUT_A_WORD, 1),
+)
+"""Scope, the project's place by size (0 the largest), what narrows the items, query texts."""
 BUILDING = ("SET maintenance_work_mem = '3GB'", "SET max_parallel_maintenance_workers = 1")
 
 
@@ -159,22 +180,34 @@ class _Bench:
         return int(row[0])
 
     def _measured(self, size: Size) -> list[Cell]:
-        largest, small = 0, len(self._slugs) // 2
         cells = []
-        for name, place in (("all projects", None), ("largest", largest), ("small", small)):
-            for texts in (1, 4) if place is None else (1,):
-                cell = Cell(
-                    vectors=size.vectors,
-                    scope=name if place is None else f"{name} project",
-                    scope_vectors=size.vectors if place is None else self._vectors(place),
-                    texts=texts,
-                    queries=self._asked.queries,
-                )
-                slug = None if place is None else self._slugs[place]
-                ask = partial(self._generator.query, place)
-                cells.append(measure(self._servers, cell, slug, ask, self._asked.exact))
-                say(f"{cells[-1]}")
+        for scope, place, narrowed, texts in CELLS:
+            where = None if place is None else round(place * (len(self._slugs) - 1))
+            cell = Cell(
+                vectors=size.vectors,
+                scope=scope,
+                scope_vectors=size.vectors if where is None else self._vectors(where),
+                texts=texts,
+                queries=self._asked.queries,
+                narrowed=narrowed,
+            )
+            question = self._question(where, narrowed)
+            cells.append(measure(self._servers, cell, question, self._asked.exact))
+            say(f"{cells[-1]}")
         return cells
+
+    def _question(self, place: int | None, narrowed: str) -> Question:
+        ask = partial(self._generator.query, place)
+        slug = None if place is None else self._slugs[place]
+        if narrowed.startswith("tag "):
+            tag = narrowed.removeprefix("tag ")
+            condition = f"m.tags @> ARRAY['{tag}']"
+            return Question(ask=ask, slug=slug, filter={"tags": [tag]}, condition=condition)
+        if narrowed == WITHOUT_A_WORD:
+            word = self._generator.some_have
+            condition = f"NOT m.search_vector @@ to_tsquery('english', '{word}')"
+            return Question(ask=partial(_excluding, word, ask), slug=slug, condition=condition)
+        return Question(ask=ask, slug=slug)
 
     def _vectors(self, place: int) -> int:
         row = self._connection.execute(
@@ -182,6 +215,11 @@ class _Bench:
         ).fetchone()
         assert row is not None
         return int(row[0])
+
+
+def _excluding(word: str, ask: Callable[[], str]) -> str:
+    """A query without `word`; among more than five others a sign before it excludes nothing."""
+    return f"{' '.join(ask().split()[:5])} -{word}"
 
 
 def _broken(found: dict[str, object]) -> list[str]:
@@ -195,12 +233,13 @@ def _broken(found: dict[str, object]) -> list[str]:
         for name, took in size["index_s"].items()
         if not took <= MOST_INDEX_S
     ]
-    return broken + [
-        f"{cell['vectors']:,} vectors, {cell['scope']}: recall@10 {cell['recall']:.3f}, "
-        f"at least {LEAST_RECALL}"
-        for cell in cells
-        if not cell["recall"] >= LEAST_RECALL
-    ]
+    for cell in cells:
+        name = f"{cell['vectors']:,} vectors, {cell['scope']} {cell['narrowed']}".rstrip()
+        if not cell["recall"] >= LEAST_RECALL:
+            broken.append(f"{name}: recall@10 {cell['recall']:.3f}, at least {LEAST_RECALL}")
+        if cell["failed"]:
+            broken.append(f"{name}: {cell['failed']} calls failed")
+    return broken
 
 
 if __name__ == "__main__":

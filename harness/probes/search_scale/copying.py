@@ -85,11 +85,11 @@ class Copier:
         project_id, project = self._projects[batch.project]
         with self._connection.cursor() as cursor:
             with cursor.copy(f"COPY memory_items ({_ITEM_COLUMNS}) FROM STDIN") as copy:
-                for number, id_, title, content in zip(
-                    numbers, ids, batch.titles, batch.contents, strict=True
+                for number, id_, title, content, tags in zip(
+                    numbers, ids, batch.titles, batch.contents, batch.tags, strict=True
                 ):
-                    own = (number, id_, project_id, project, "note", title, content)
-                    copy.write_row((*own, [], "active", WHEN, WHEN, "english", "", ""))
+                    own = (number, id_, project_id, project, "note", title, content, tags)
+                    copy.write_row((*own, "active", WHEN, WHEN, "english", "\n".join(tags), ""))
             with cursor.copy("COPY note_memory_items FROM STDIN") as copy:
                 for id_, title, content in zip(ids, batch.titles, batch.contents, strict=True):
                     copy.write_row((id_, title, content))
@@ -105,7 +105,10 @@ class Copier:
         self, batch: Batch, numbers: range, ids: Sequence[uuid.UUID], project: int
     ) -> Iterator[bytes]:
         for place, (number, id_) in enumerate(zip(numbers, ids, strict=True)):
-            text = f"{batch.titles[place]}\n{batch.contents[place]}"
+            parts = [batch.titles[place], batch.contents[place]]
+            if batch.tags[place]:
+                parts.append(f"Tags: {', '.join(batch.tags[place])}")
+            text = "\n".join(parts)
             place_ = (id_.bytes, number, project)
             yield self._row(place_, 0, "", text, batch.vectors[place])
         for vector, (place, text) in zip(batch.second_vectors, batch.seconds.items(), strict=True):

@@ -1,10 +1,15 @@
 """Items without end from one seed: texts of Zipf words, vectors in clusters around real ones.
 
-A vector is that of a real sentence, part of another's and some noise, so that the clusters lie
-where a model puts texts and real queries find neighbours among them. A text is a piece of the
+A vector is that of a real sentence and some noise, so that the clusters lie where a model puts
+texts and real queries find neighbours among them. The noise lies in the directions in which real
+sentences differ most: what makes a vector index's work easy or hard is in how many directions a
+vector's neighbours lie (local intrinsic dimension, Levina and Bickel 2004, 20 neighbours). The
+public sets' texts have 10 to 14 of them, these vectors 16; even noise in all 384 directions, which
+no text makes, would have 35. A text is a piece of the
 sentence and words of a made-up language, drawn by Zipf's law as words of any language are.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +20,16 @@ from harness.probes.search_cost.corpus import sizes
 
 VOCABULARY = 50_000
 ZIPF_EXPONENT = 1.07
-SECOND_WEIGHT = 0.6
-NOISE = (0.15, 0.6)
-"""Lengths of the noise, beside centres of length 1: near copies and loose relatives."""
+NOISE = (0.5, 1.5)
+"""Lengths of the noise, beside centres of length 1: near relatives and distant ones."""
+DIRECTIONS = 24
+"""Main directions of the real sentences in which the noise lies."""
 EVERY_NTH_HAS_TWO = 4
 BATCH = 5_000
+TAGS = {"half": 0.5, "twentieth": 0.05, "rare": 0.005}
+"""The part of all items that each tag stands on, by chance and whatever they say."""
+SOME_HAVE = 20
+"""The place in the vocabulary of a word that stands in about one item of sixteen."""
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -35,6 +45,7 @@ class Batch:
     vectors: Floats
     seconds: dict[int, str]
     second_vectors: Floats
+    tags: list[list[str]]
 
 
 def items_for(vectors: int) -> int:
@@ -61,7 +72,10 @@ class Generator:
 
     def __init__(self, sentences: list[str], centres: Floats, seed: int) -> None:
         self._sentences, self._centres = sentences, centres
+        _, sizes_, axes = np.linalg.svd(centres - centres.mean(0), full_matrices=False)
+        self._directions = (sizes_[:DIRECTIONS, None] * axes[:DIRECTIONS]).astype(np.float32)
         self._chance = np.random.default_rng(seed)
+        self._tag_chance = np.random.default_rng([seed, 1])
         self._words = np.array(words(np.random.default_rng(seed)))
         shares = np.arange(1, VOCABULARY + 1) ** -ZIPF_EXPONENT
         self._upto = np.cumsum(shares / shares.sum())
@@ -96,15 +110,25 @@ class Generator:
             vectors=self._vectors(first),
             seconds={int(place): self._sentences[int(first[place])] for place in two},
             second_vectors=self._vectors(first[two]),
+            tags=self._tags(count),
         )
 
+    def _tags(self, count: int) -> list[list[str]]:
+        drawn = self._tag_chance.random((count, len(TAGS))) < list(TAGS.values())
+        return [[tag for tag, has in zip(TAGS, row, strict=True) if has] for row in drawn]
+
+    @property
+    def some_have(self) -> str:
+        """A made-up word that stands in some items of every project."""
+        return str(self._words[SOME_HAVE])
+
     def _vectors(self, places: "np.ndarray[Any, np.dtype[np.int64]]") -> Floats:
-        others = self._chance.integers(len(self._centres), size=len(places))
-        noise = self._chance.standard_normal((len(places), self._centres.shape[1]), np.float32)
+        drawn = self._chance.standard_normal((len(places), len(self._directions)), np.float32)
+        noise = drawn @ self._directions
         noise *= self._chance.uniform(*NOISE, size=(len(places), 1)) / np.linalg.norm(
             noise, axis=1, keepdims=True
         )
-        made = self._centres[places] + SECOND_WEIGHT * self._centres[others] + noise
+        made = self._centres[places] + noise
         unit: Floats = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
         return unit
 
@@ -115,7 +139,7 @@ class Generator:
             project = known[int(self._chance.integers(len(known)))]
         texts = self.samples[project]
         sentence, _, rest = texts[int(self._chance.integers(len(texts)))].partition(". ")
-        said, own = sentence.split(), rest.split()
+        said, own = re.findall(r"\w+", sentence), rest.split()  # words alone: no operator
         length = min(len(said), int(self._chance.integers(3, 7)))
         start = int(self._chance.integers(len(said) - length + 1))
         picked = self._chance.choice(

@@ -1,5 +1,6 @@
 """Searches at one size: percentiles, stages and recall, and what the index cost to build."""
 
+import re
 import statistics
 import threading
 import time
@@ -17,6 +18,7 @@ from harness.probes.search_cost.measuring import recall
 
 WARM_UP = 20
 NEAREST = 10
+FAILURES = (mcp.ToolRefused, mcp.BadAnswer)
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -29,6 +31,8 @@ class Cell:
     scope_vectors: int
     texts: int
     queries: int
+    narrowed: str = ""
+    failed: int = 0
     find_ms: dict[str, float] = field(default_factory=dict)
     stages_ms: dict[str, float] = field(default_factory=dict)
     embed_ms: float = 0.0
@@ -61,41 +65,67 @@ class Asked:
     floor: Floor
 
 
-def measure(
-    asked: Asked, cell: Cell, slug: str | None, ask: Callable[[], str], exact_queries: int
-) -> Cell:
-    """Distinct queries one after the other; recall on some further ones, every vector compared."""
-    where: dict[str, object] = {"searchAllProjects": True} if slug is None else {"project": slug}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """How a cell's queries are made and asked; `condition` is the filter in SQL on an item, `m`."""
+
+    ask: Callable[[], str]
+    slug: str | None = None
+    filter: dict[str, object] = field(default_factory=dict)
+    condition: str = ""
+
+    def arguments(self, texts: list[str]) -> dict[str, object]:
+        """Those of FindItems."""
+        where = {"searchAllProjects": True} if self.slug is None else {"project": self.slug}
+        return {"queries": texts, **where, **self.filter}
+
+
+def measure(asked: Asked, cell: Cell, question: Question, exact_queries: int) -> Cell:
+    """Distinct queries one after the other; recall on some further ones, every vector compared.
+
+    A call that fails or degrades is counted in `failed` and has no time.
+    """
     times, stages, embeds = Latencies(), dict[str, list[float]](), list[float]()
     for number in range(cell.queries + WARM_UP):
-        texts = [ask() for _ in range(cell.texts)]
-        answer, took_s, timing = asked.find.timed("FindItems", {"queries": texts, **where})
-        if not answer["hits"] or answer["degraded"]:
-            raise AssertionError(f"{cell.scope}: {texts} was answered {str(answer)[:300]}")
-        if number < WARM_UP:
+        texts = [question.ask() for _ in range(cell.texts)]
+        try:
+            answer, took_s, timing = asked.find.timed("FindItems", question.arguments(texts))
+        except FAILURES:
+            cell.failed += 1
             continue
-        times.record(took_s)
-        for name, spent in mcp.stages_of(timing).items():
-            stages.setdefault(name, []).append(spent)
+        if answer["degraded"]:
+            cell.failed += 1
+        elif number >= WARM_UP:
+            times.record(took_s)
+            for name, spent in mcp.stages_of(timing).items():
+                stages.setdefault(name, []).append(spent)
         if number % 4 == 0:
-            _, embed_s = asked.embedding.embed([ask() for _ in range(cell.texts)])
+            _, embed_s = asked.embedding.embed([question.ask() for _ in range(cell.texts)])
             embeds.append(1000 * embed_s)
     cell.find_ms = {name: times.quantile(share).value_ms for name, share in QUANTILES.items()}
     cell.stages_ms = {name: statistics.median(values) for name, values in stages.items()}
     cell.embed_ms = statistics.median(embeds)
-    recalls = [_recall(asked, slug, where, ask, cell.texts) for _ in range(exact_queries)]
+    recalls = [_recall(asked, question, cell.texts) for _ in range(exact_queries)]
     cell.recall, cell.recall_queries = statistics.mean(recalls), len(recalls)
     return cell
 
 
-def _recall(
-    asked: Asked, slug: str | None, where: dict[str, object], ask: Callable[[], str], texts: int
-) -> float:
-    queries = [ask() for _ in range(texts)]
-    vectors, _ = asked.embedding.embed(queries)
-    found = asked.vector_only.call("FindItems", {"queries": queries, "explain": True, **where})
-    exact = asked.floor.exact(slug, vectors, NEAREST)
+def _recall(asked: Asked, question: Question, texts: int) -> float:
+    """Of one call; one that fails found nothing."""
+    queries = [question.ask() for _ in range(texts)]
+    vectors, _ = asked.embedding.embed([read_plainly(one) for one in queries])
+    exact = asked.floor.exact(question.slug, vectors, NEAREST, question.condition)
+    arguments = question.arguments(queries) | {"explain": True}
+    try:
+        found = asked.vector_only.call("FindItems", arguments)
+    except FAILURES:
+        return 0.0
     return recall(exact, [hit["parts"]["similarity"] for hit in found["hits"]])
+
+
+def read_plainly(query: str) -> str:
+    """A query without the word it excludes, which is not searched for."""
+    return re.sub(r" -\w+$", "", query)
 
 
 class Peak:

@@ -8,8 +8,9 @@ HEAD = """# A million vectors
 
 Made by `make bench-scale`, which loads generated items by COPY (texts of Zipf words, vectors in
 clusters around real ones), builds the indexes anew at each size, and asks a memory server over MCP
-with real queries, one after the other, each with its own embedding call. Times are in ms and those
-of this machine; what carries over is their growth.
+with real queries, one after the other, each with its own embedding call; some narrowed by a tag
+that stands on a half, a twentieth or a two-hundredth of all items. Times are in ms and those of
+this machine; what carries over is their growth.
 """
 
 
@@ -46,9 +47,9 @@ def _sizes(sizes: list[dict[str, Any]]) -> str:
 
 def _cells(cells: list[dict[str, Any]]) -> str:
     rows = [
-        "| vectors | scope | its vectors | texts | p50 | p90 | p99 | embed (p50) | text | vector "
-        "| recall@10 | n |",
-        "|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| vectors | scope | its vectors | narrowed by | texts | p50 | p90 | p99 | embed (p50) "
+        "| filter | text | vector | recall@10 | n | failed |",
+        "|---:|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for one in cells:
         stages = one["stages_ms"]
@@ -56,11 +57,13 @@ def _cells(cells: list[dict[str, Any]]) -> str:
             f"{one['vectors']:,}",
             one["scope"],
             f"{one['scope_vectors']:,}",
+            one["narrowed"],
             f"{one['texts']}",
             *(f"{one['find_ms'][name]:.1f}" for name in ("p50", "p90", "p99")),
-            *(f"{stages.get(name, 0.0):.1f}" for name in ("embed", "text", "vector")),
+            *(f"{stages.get(name, 0.0):.1f}" for name in ("embed", "filter", "text", "vector")),
             f"{one['recall']:.3f}",
             f"{one['queries']}",
+            f"{one['failed']}",
         )
         rows.append(f"| {' | '.join(numbers)} |")
     return "\n".join(rows)
@@ -69,15 +72,19 @@ def _cells(cells: list[dict[str, Any]]) -> str:
 def _growth(cells: list[dict[str, Any]]) -> str:
     """Each scope's largest size against its smallest, whole and without the embedding call."""
     rows = [
-        "| scope | texts | vectors | p50 | p99 | p50 without embedding |",
-        "|---|---:|---|---:|---:|---:|",
+        "| scope | narrowed by | texts | vectors | p50 | p99 | p50 without embedding |",
+        "|---|---|---:|---|---:|---:|---:|",
     ]
-    for scope, texts in dict.fromkeys((one["scope"], one["texts"]) for one in cells):
-        same = [one for one in cells if (one["scope"], one["texts"]) == (scope, texts)]
+    for key in dict.fromkeys(map(_question, cells)):
+        same = [one for one in cells if _question(one) == key]
         first, last = same[0], same[-1]
         ratios = [last["find_ms"][name] / first["find_ms"][name] for name in ("p50", "p99")]
         bare = [one["find_ms"]["p50"] - one["stages_ms"].get("embed", 0.0) for one in (first, last)]
         span = f"{first['vectors']:,} → {last['vectors']:,}"
         numbers = [f"{ratio:.2f} ×" for ratio in (*ratios, bare[1] / bare[0])]
-        rows.append(f"| {scope} | {texts} | {span} | {' | '.join(numbers)} |")
+        rows.append(f"| {' | '.join(key)} | {span} | {' | '.join(numbers)} |")
     return "\n".join(rows)
+
+
+def _question(cell: dict[str, Any]) -> tuple[str, str, str]:
+    return cell["scope"], cell["narrowed"], str(cell["texts"])

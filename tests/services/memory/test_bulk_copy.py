@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 import psycopg
+import pytest
 from memory_calls import new_project
 from servers import Mcp
 
 from harness.probes.search_scale.copying import Copier, without_indexes
-from harness.probes.search_scale.generating import Batch, Generator, items_for
+from harness.probes.search_scale.generating import TAGS, Batch, Generator, items_for
 
 TITLES = ["Where the pump stands", "The valve"]
 CONTENTS = ["In the cellar. tofanux gelibax", "It leaks since May. tofanux"]
@@ -35,12 +36,15 @@ def test_copied_items_are_those_the_tools_write(memory: Mcp, database_url: str) 
         {"category": "note", "title": title, "content": content, "subject": title, "body": content}
         for title, content in zip(TITLES, CONTENTS, strict=True)
     ]
+    items[0]["tags"] = ["half", "rare"]
     items[0]["additionalEmbeddings"] = [{"label": "asked as", "text": EXTRA}]
     memory("AddItems", project=by_tools, items=items)
 
     with psycopg.connect(database_url, autocommit=True) as connection:
         vectors = np.eye(384, dtype=np.float32)
-        batch = Batch(0, TITLES, CONTENTS, vectors[:2], {0: EXTRA}, vectors[2:3])
+        batch = Batch(
+            0, TITLES, CONTENTS, vectors[:2], {0: EXTRA}, vectors[2:3], [["half", "rare"], []]
+        )
         with without_indexes(connection) as definitions:
             copier = Copier(connection, [by_copy])
             first = copier.next_number
@@ -73,6 +77,8 @@ def test_a_memory_grows_by_what_it_lacks() -> None:
     assert smaller == items_for(10_000) == 8_000
     assert abs(sum(len(batch.titles) for batch in grown) - 8_000) < 60
     assert all(abs(np.linalg.norm(batch.vectors, axis=1) - 1).max() < 1e-5 for batch in grown)
+    shares = [sum(tag in one for batch in grown for one in batch.tags) / 8_000 for tag in TAGS]
+    assert shares == pytest.approx(list(TAGS.values()), rel=0.4)
     assert {text.split()[0] for _ in range(20) for text in [made.query(None)]} <= {
         "one", "two", "three", "four"
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from cortex.memory.store import search
 from memory_calls import new_project, note
 from servers import Mcp, ToolFailed
 
@@ -225,6 +226,46 @@ def test_the_index_and_a_comparison_of_all_find_the_same_in_a_small_project(
     ask = {"queries": ["valve 3 of pump 24"], "project": project, "limit": 10}
 
     assert start(vector_search=vector_search)("FindItems", **ask) == memory("FindItems", **ask)
+
+
+@pytest.mark.parametrize("vector_search", ["exact", "indexed"])
+@pytest.mark.parametrize(
+    "narrowed",
+    [
+        {"tags": ["even"]},
+        {"tags": ["even", "third"], "limit": 8},
+        {"category": ["todo", "note"], "status": ["active"]},
+        {"queries": ["valve of pump -brass"]},
+        {"queries": ['"steel pump" valve', "pipe"], "tags": ["even"]},
+    ],
+)
+def test_a_filter_that_leaves_more_than_is_listed_leaves_the_same(
+    start: Any,
+    memory: Mcp,
+    project: str,
+    monkeypatch: pytest.MonkeyPatch,
+    vector_search: str,
+    narrowed: dict[str, Any],
+) -> None:
+    items = [
+        note(
+            f"n{i}",
+            f"{('steel', 'brass', 'copper')[i % 3]} pump {i} valve {i % 7}",
+            tags=[*["even"] * (i % 2 == 0), *["third"] * (i % 3 == 0)],
+            status="done" if i % 5 == 0 else "active",
+        )
+        for i in range(60)
+    ]
+    made = memory("AddItems", project=project, items=items)["items"]
+    memory("DeleteItem", id=made[4]["id"])
+    ask = {"queries": ["valve 3 of pump 24"], "project": project, "limit": 30} | narrowed
+    listed = memory("FindItems", **ask)
+
+    monkeypatch.setattr(search, "MOST_LISTED", 5)
+    asked_by_row = start(vector_search=vector_search)("FindItems", **ask)
+
+    assert 5 < len(listed["hits"]) < 59
+    assert asked_by_row == listed
 
 
 def test_a_server_just_started_gives_the_same_hits(start: Any, memory: Mcp, project: str) -> None:

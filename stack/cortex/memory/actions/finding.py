@@ -16,7 +16,7 @@ from cortex.memory.core.snippets import snippet, words_of
 from cortex.memory.core.texts import added_words
 from cortex.memory.records import Found, Hit, ItemFilter
 from cortex.memory.store import SearchStore
-from cortex.memory.store.search import Along, Best, Both, Near, Scope, Where, WordsFound
+from cortex.memory.store.search import Along, Best, Both, Narrowing, Near, Scope, Where, WordsFound
 from cortex.shared.errors import Unavailable
 from cortex.shared.stages import stage
 
@@ -52,12 +52,12 @@ class SearchWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A wish, read: where to look, the texts, and the items left by filters (None: all)."""
+    """A wish, read: where to look, the texts, and what narrows the items (None: nothing)."""
 
     wish: SearchWish
     where: Where
     texts: Sequence[str]
-    items: Sequence[int] | None
+    narrowing: Narrowing | None
 
     @property
     def most(self) -> int:
@@ -102,8 +102,8 @@ class Search:
         try:
             await asyncio.sleep(0)  # the longest wait is asked for before all else
             where = _where(caller, wish)
-            items = await self._narrowed(wish, where, operators)
-            asked = _Asked(wish=wish, where=where, texts=texts, items=items)
+            narrowing = await self._narrowed(wish, where, operators)
+            asked = _Asked(wish=wish, where=where, texts=texts, narrowing=narrowing)
             ranked = await self._rank(asked, embedding)
         finally:
             if not embedding.done():
@@ -125,8 +125,8 @@ class Search:
 
     async def _narrowed(
         self, wish: SearchWish, where: Where, operators: Sequence[Operators]
-    ) -> Sequence[int] | None:
-        """All items that filters and meant operators leave, or None where nothing narrows."""
+    ) -> Narrowing | None:
+        """What filters and meant operators leave, or None where nothing narrows."""
         meant = any(one.required or one.excluded for one in operators)
         if not (meant or wish.filter.narrows()):
             return None
@@ -140,7 +140,8 @@ class Search:
                     [phrase for one in operators for phrase in one.excluded],
                     self._language,
                 )
-            return await self._store.filtered_items(scope.projects, wish.filter, required, excluded)
+            narrowing = Narrowing(filter=wish.filter, required=required, excluded=excluded)
+            return await self._store.narrowed(scope.projects, narrowing)
 
     async def _rank(self, asked: _Asked, embedding: "asyncio.Future[Embedded]") -> _Ranked:
         words: WordsFound | None = None
@@ -160,7 +161,7 @@ class Search:
             near = Near(
                 vectors=vectors,
                 scope=scope,
-                items=asked.items,
+                narrowing=asked.narrowing,
                 words=words,
                 most=asked.most,
                 along=self._along(asked.wish),
@@ -196,7 +197,7 @@ class Search:
         words = list(dict.fromkeys(word for text in asked.texts for word in words_of(text)))
         with stage("text"):
             return await self._store.by_words(
-                texts, words[:64], asked.where, asked.items, self._language, asked.most
+                texts, words[:64], asked.where, asked.narrowing, self._language, asked.most
             )
 
     async def _by_meaning(self, asked: _Asked, near: Near) -> Both:
@@ -206,7 +207,8 @@ class Search:
         width = search_width(
             self._vector_search, scope.live_vectors, scope.share, len(near.vectors), vectors
         )
-        if near.items is not None or width is None:
+        listed = near.narrowing is not None and near.narrowing.items is not None
+        if listed or width is None:
             return await self._store.exactly(near)
         found = await self._store.nearest(near, vectors, width, every_project=every)
         if found.brought < min(near.most // 2, scope.live_items):  # many vectors of few items
@@ -257,7 +259,7 @@ class Search:
             return notes
         if ranked.scope.live_items == 0:
             notes.append("there are no memory items here yet")
-        elif asked.wish.filter.narrows() and not asked.items:
+        elif asked.wish.filter.narrows() and asked.narrowing and asked.narrowing.items == []:
             notes += await self._unmatched(asked.wish, ranked.scope)
         return notes
 

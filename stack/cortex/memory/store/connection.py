@@ -69,7 +69,10 @@ _BLOCK = re.compile(r"^-- (name|part): (\w+)\n(.*?)(?=^-- (?:name|part): |\Z)", 
 
 
 def _load_queries() -> dict[str, str]:
-    """Every `-- name:` block of `queries.sql`, with each `{part}` in it set in."""
+    """Every `-- name:` block of `queries.sql`, with each `{part}` in it set in.
+
+    A `{part?}` makes two queries of one: `name` without that part, and `name_part` with it.
+    """
     text = resources.files("cortex.memory.store").joinpath("queries.sql").read_text()
     found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
     for kind, name, body in _BLOCK.findall(text):
@@ -78,7 +81,16 @@ def _load_queries() -> dict[str, str]:
         found[kind][name] = "\n".join(line for line in lines if line[:2] != "--").strip()
     queries = found["name"]
     for name, part in found["part"].items():
-        queries = {query: body.replace(f"{{{name}}}", part) for query, body in queries.items()}
+        mark = f"{{{name}?}}"
+        with_part = {
+            f"{query}_{name}": body.replace(mark, part)
+            for query, body in queries.items()
+            if mark in body
+        }
+        queries = {
+            query: body.replace(f"\n{mark}", "").replace(f"{{{name}}}", part)
+            for query, body in (queries | with_part).items()
+        }
     return queries
 
 

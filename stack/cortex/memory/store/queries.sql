@@ -205,16 +205,29 @@ WHERE m.project_number = %(project_number)s
 ORDER BY m.created_at, m.id
 LIMIT %(limit)s
 
--- name: filtered_items
-SELECT coalesce(array_agg(m.number), '{}') AS numbers
-FROM memory_items AS m
-WHERE m.project_number = ANY(%(projects)s) AND m.deleted_at IS NULL
+-- part: narrowed
+-- After a WHERE: what a filter leaves, asked row by row. A scalar subquery, so that it is never
+-- turned into a join, which would keep the scan from giving rows in order.
+  AND (SELECT m.deleted_at IS NULL
+  {conditions}
+  FROM memory_items AS m WHERE m.number = item_number)
+
+-- part: conditions
   AND (cardinality(%(categories)s::text[]) = 0 OR m.category = ANY(%(categories)s))
   AND (cardinality(%(statuses)s::text[]) = 0 OR m.status = ANY(%(statuses)s))
   AND (cardinality(%(tags)s::text[]) = 0
        OR (NOT %(any_tag)s AND m.tags @> %(tags)s) OR (%(any_tag)s AND m.tags && %(tags)s))
   AND (%(required)s = '' OR m.search_vector @@ %(required)s::tsquery)
   AND (%(excluded)s = '' OR NOT m.search_vector @@ %(excluded)s::tsquery)
+
+-- name: filtered_items
+SELECT coalesce(array_agg(number), '{}') AS numbers
+FROM (
+    SELECT m.number FROM memory_items AS m
+    WHERE m.project_number = ANY(%(projects)s) AND m.deleted_at IS NULL
+    {conditions}
+    LIMIT %(most)s
+) AS m
 
 -- name: phrase_queries
 SELECT coalesce((
@@ -275,6 +288,7 @@ WITH scope AS MATERIALIZED (
     JOIN memory_item_terms AS t
         ON t.term = w.term AND t.project_number = ANY((SELECT projects FROM scope)::int[])
     WHERE w.leads AND (%(items)s::int[] IS NULL OR t.item_number IN (SELECT unnest(%(items)s::int[])))
+{narrowed?}
     GROUP BY w.query, t.item_number
     ORDER BY score DESC, item_number DESC
     LIMIT %(most_items)s * 2
@@ -396,6 +410,7 @@ WITH scored AS MATERIALIZED (
     FROM memory_item_embeddings
     WHERE live AND project_number = ANY(%(projects)s)
       AND (%(items)s::int[] IS NULL OR item_number IN (SELECT unnest(%(items)s::int[])))
+{narrowed?}
     GROUP BY item_number
 ), near AS MATERIALIZED (
     (SELECT item_number, similarity FROM scored
@@ -411,21 +426,25 @@ FROM found LEFT JOIN ({whole_hits}) AS hits ON hits.number = found.item_number
 WITH arms AS MATERIALIZED (
     (SELECT item_number FROM memory_item_embeddings
      WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
+{narrowed?}
      ORDER BY embedding::halfvec(384) <#> %(vector1)s::vector::halfvec(384)
      LIMIT %(most_vectors1)s)
     UNION ALL
     (SELECT item_number FROM memory_item_embeddings
      WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
+{narrowed?}
      ORDER BY embedding::halfvec(384) <#> %(vector2)s::vector::halfvec(384)
      LIMIT %(most_vectors2)s)
     UNION ALL
     (SELECT item_number FROM memory_item_embeddings
      WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
+{narrowed?}
      ORDER BY embedding::halfvec(384) <#> %(vector3)s::vector::halfvec(384)
      LIMIT %(most_vectors3)s)
     UNION ALL
     (SELECT item_number FROM memory_item_embeddings
      WHERE live AND (%(every_project)s OR project_number = ANY(%(projects)s))
+{narrowed?}
      ORDER BY embedding::halfvec(384) <#> %(vector4)s::vector::halfvec(384)
      LIMIT %(most_vectors4)s)
 ), near AS MATERIALIZED (

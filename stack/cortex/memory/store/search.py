@@ -1,7 +1,7 @@
 """The statements of a search: candidates by words, by meaning, and the hits' whole items."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +26,10 @@ MOST_QUERIES = 4
 
 MOST_POSTINGS = 4_000
 """Postings that are read to find candidates; see `find_by_words`."""
+
+
+MOST_LISTED = 10_000
+"""Items a filter leaves that are listed, and each compared; above, rows are asked one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +89,22 @@ class Along:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowing:
+    """What a filter and two text conditions leave: all items of it, or None where too many."""
+
+    filter: ItemFilter
+    required: str
+    excluded: str
+    items: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
     """What the vector arm is asked: vectors, the text arm's outcome, how many items at most."""
 
     vectors: Sequence[Sequence[float]]
     scope: Scope
-    items: Sequence[int] | None
+    narrowing: Narrowing | None
     words: WordsFound | None
     most: int
     along: Along
@@ -131,14 +145,13 @@ class SearchStore:
         async with self._database.reading() as connection:
             return Scope(**(await run(connection, "find_scope", _where(where)))[0])
 
-    async def filtered_items(
-        self, projects: Sequence[int], wanted: ItemFilter, required: str, excluded: str
-    ) -> list[int]:
-        """The numbers of all items a filter and two text conditions leave."""
-        values = {"projects": Numbers(projects), "required": required, "excluded": excluded}
+    async def narrowed(self, projects: Sequence[int], narrowing: Narrowing) -> Narrowing:
+        """The same with the items it leaves, if they are few enough to be listed."""
+        values = _narrowing_values(narrowing) | {"projects": Numbers(projects)}
         async with self._database.reading() as connection:
-            rows = await run(connection, "filtered_items", values | filter_values(wanted))
-            return list(rows[0]["numbers"])
+            rows = await run(connection, "filtered_items", values | {"most": MOST_LISTED + 1})
+        numbers = rows[0]["numbers"]
+        return replace(narrowing, items=numbers if len(numbers) <= MOST_LISTED else None)
 
     async def phrase_conditions(
         self, required: Sequence[str], excluded: Sequence[str], language: str
@@ -162,7 +175,7 @@ class SearchStore:
         texts: Sequence[str],
         words: Sequence[str],
         where: Where,
-        items: Sequence[int] | None,
+        narrowing: Narrowing | None,
         language: str,
         most_items: int,
     ) -> tuple[Scope, WordsFound]:
@@ -171,34 +184,34 @@ class SearchStore:
             "texts": list(texts),
             "words": list(words),
             "language": language,
-            "items": None if items is None else Numbers(items),
             "most_items": most_items,
             "most_postings": MOST_POSTINGS,
         }
+        name, left = _narrowed("find_by_words", narrowing)
         async with self._database.reading() as connection:
-            row = (await run(connection, "find_by_words", values))[0]
+            row = (await run(connection, name, values | left))[0]
         scope = Scope(**{one.name: row.pop(one.name) for one in fields(Scope)})
         return scope, WordsFound(**row)
 
     async def exactly(self, near: Near) -> Both:
         """Both signals of the nearest items and of the text arm's, every vector compared."""
-        values = _near_values(near)
-        values |= {"items": None if near.items is None else Numbers(near.items)}
-        values |= {"most_items": near.most}
+        name, left = _narrowed("find_exactly", near.narrowing)
+        values = _near_values(near) | left | {"most_items": near.most}
         async with self._database.reading() as connection:
-            return _both(*await run_plain(connection, "find_exactly", values))
+            return _both(*await run_plain(connection, name, values))
 
     async def nearest(
         self, near: Near, most_vectors: int, ef_search: int, *, every_project: bool
     ) -> Both:
-        """Both signals of near items and of the text arm's."""
-        values = _near_values(near) | {"every_project": every_project}
+        """Both signals of near items and of the text arm's; not for a narrowing that is listed."""
+        name, left = _narrowed("find_nearest", near.narrowing)
+        values = _near_values(near) | left | {"every_project": every_project}
         for place in range(MOST_QUERIES):
             asked = place < len(near.vectors)
             values[f"most_vectors{place + 1}"] = most_vectors if asked else 0
         async with self._database.reading() as connection:
             await search_width(connection, ef_search)
-            return _both(*await run_plain(connection, "find_nearest", values))
+            return _both(*await run_plain(connection, name, values))
 
     async def hits(
         self, numbers: Sequence[int], vectors: Sequence[Sequence[float]], most_characters: int
@@ -232,6 +245,19 @@ def _where(where: Where) -> dict[str, Any]:
         "every": where.every,
         "allowed": listed(where.allowed),
     }
+
+
+def _narrowed(name: str, narrowing: Narrowing | None) -> tuple[str, dict[str, Any]]:
+    """The statement that keeps to a narrowing, and its values: by its items, or row by row."""
+    if narrowing is None or narrowing.items is not None:
+        items = None if narrowing is None else Numbers(narrowing.items or ())
+        return name, {"items": items}
+    return f"{name}_narrowed", _narrowing_values(narrowing) | {"items": None}
+
+
+def _narrowing_values(narrowing: Narrowing) -> dict[str, Any]:
+    conditions = {"required": narrowing.required, "excluded": narrowing.excluded}
+    return filter_values(narrowing.filter) | conditions
 
 
 def _near_values(near: Near) -> dict[str, Any]:
