@@ -64,16 +64,21 @@ class Floor:
         `narrowed` is a condition in SQL on an item, `m`.
         """
         best = ", ".join(f"-(e.embedding <#> '{_literal(one)}')" for one in vectors)
-        where = "" if slug is None else f"AND e.project_number = {self._number(slug)}"
+        where = "" if slug is None else f" AND e.project_number = {self._number(slug)}"
         if narrowed:
             where += (
-                f" AND e.item_number IN (SELECT m.number FROM memory_items AS m WHERE {narrowed})"
+                f" AND e.item_number IN (SELECT number FROM memory_items AS m WHERE {narrowed})"
             )
-        rows = self._connection.execute(
-            f"SELECT max(greatest({best})) FROM memory_item_embeddings AS e WHERE live {where} "
-            f"GROUP BY e.memory_item_id ORDER BY 1 DESC LIMIT {limit}"
-        ).fetchall()
-        return [float(row[0]) for row in rows]
+        most = limit
+        while True:  # the nearest vectors, as many as it takes to have so many items
+            most *= 4
+            rows = self._connection.execute(
+                f"SELECT e.item_number, greatest({best}) FROM memory_item_embeddings AS e "
+                f"WHERE live{where} ORDER BY 2 DESC LIMIT {most}"
+            ).fetchall()
+            items = {number: float(similarity) for number, similarity in reversed(rows)}
+            if len(items) >= limit or len(rows) < most:
+                return sorted(items.values(), reverse=True)[:limit]
 
     def _number(self, slug: str) -> int:
         row = self._connection.execute("SELECT number FROM projects WHERE slug = %s", (slug,))

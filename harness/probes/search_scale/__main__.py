@@ -64,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--vectors", type=int, default=STEPS[-1], help="vectors of the last step")
     parser.add_argument("--queries", type=int, default=400, help="distinct queries a cell")
-    parser.add_argument("--exact", type=int, default=60, help="queries compared with all vectors")
+    parser.add_argument("--exact", type=int, default=40, help="queries compared with all vectors")
     parser.add_argument("--seed", type=int, default=20261130)
     parser.add_argument("--out", type=Path, default=ROOT / "reports" / "bench" / "scale.json")
     parser.add_argument("--page", type=Path, help="also write the figures as Markdown")

@@ -24,7 +24,14 @@ def test_all_projects_of_a_large_memory_are_searched_by_the_index() -> None:
 
 
 def test_a_scope_of_a_part_of_all_is_searched_wider() -> None:
-    assert index_width(470_000, 0.235, 1, 60) == round(MARGIN * 60 / 0.235)
+    assert index_width(47_000, 0.235, 1, 60) == round(MARGIN * 60 / 0.235)
+
+
+def test_the_more_vectors_there_are_the_wider_the_index_is_searched() -> None:
+    widths = [index_width(vectors, 1.0, 1, 60) for vectors in (10_000, 200_000, 1_000_000, 10**8)]
+
+    assert widths == [LEAST_WIDTH, LEAST_WIDTH, 585, MOST_WIDTH]
+    assert index_width(235_000, 0.235, 1, 60) == 585
 
 
 def test_what_the_index_cannot_bring_is_compared_whole() -> None:
