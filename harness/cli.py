@@ -59,7 +59,7 @@ _OPTIONS = {
         "--stack",
         default="native",
         show_default=True,
-        metavar="native|compose|FILE",
+        metavar="native|FILE",
         help="Bring up a stack of its own, or use the one a targets file describes.",
     ),
     "--allow-writes": click.option(

@@ -91,7 +91,7 @@ def _measured(records: results.Records) -> Verdict:
         return Verdict(outcome=Outcome.INCONCLUSIVE, why=f"it does not count: {share}")
     stages = [one for one in records.results if one.name == "load.stage.waited"]
     longest = max(stages, key=lambda one: one.value, default=None)
-    why = f"measured: a search takes {p50.value:.1f} ms at the median (n {p50.n})"
+    why = f"measured: a search takes {p50.value:.1f} ms from when it is sent, median of {p50.n}"
     if longest is not None:
         why += f"; the longest wait is {longest.part}, {longest.value:.1f} ms on average"
     if missing := [one.name for one in records.failures if one.name.startswith("flame ")]:

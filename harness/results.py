@@ -156,10 +156,11 @@ FRAMES = {
 }
 
 
-def frame(run: Path, what: str = "results") -> "pd.DataFrame":
+def frame(run: Path | str, what: str = "results") -> "pd.DataFrame":
     """A run's data as a pandas frame: `results`, `cases`, `failures`, or one of `FRAMES`."""
     import pandas as pd  # here: reading one takes longer than most commands of the harness
 
+    run = Path(run)
     if what in FRAMES:
         return pd.read_csv(run / FRAMES[what], keep_default_na=False, dtype=_TEXT)
     records = read(run)

@@ -38,7 +38,7 @@ from harness.suites import ALL, PROFILING, SUITES, Context
 from harness.targets import Targets
 from harness.verdicts import Verdict
 
-RUNTIMES = ("native", "compose")
+RUNTIMES = ("native",)
 CASE_SUITES = ("contract",)
 
 
@@ -139,8 +139,8 @@ def _foreign(options: Options) -> Targets | None:
     writing = [name for name in options.suites if ALL[name].writes]
     if writing and not options.allow_writes:
         raise UsageMistake(
-            f"{', '.join(writing)} write to the stack {options.stack} describes, which this run "
-            "did not start; say --allow-writes if that is meant"
+            f"{', '.join(writing)} would write to the stack {options.stack} describes, which "
+            "this run did not start; say --allow-writes if that is meant"
         )
     return found
 

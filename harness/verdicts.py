@@ -71,7 +71,8 @@ def conclude(standings: dict[str, Standing], suites: dict[str, SuiteState]) -> V
         return _verdict(Outcome.INCONCLUSIVE, "no gate applies to what was measured", [])
     if names := gates("waived"):
         held = judged - len(names)
-        what = f"{held} of {judged} gates hold, {len(names)} fell and are waived"
+        fallen = f"{len(names)} fell and {'is' if len(names) == 1 else 'are'} waived"
+        what = f"{held} of {judged} gates hold, {fallen}"
         return _verdict(Outcome.PASS, what, names)
     return _verdict(Outcome.PASS, f"all {judged} gates hold", [])
 

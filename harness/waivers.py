@@ -114,7 +114,8 @@ def _waiver(path: Path, start: int, entry: Any, known: Sequence[str]) -> Waiver:
     except pydantic.ValidationError as err:
         first = err.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise UsageMistake(f"{path}:{start}: {place}: {first['msg']}") from err
+        words = first["msg"].removeprefix("Value error, ")
+        raise UsageMistake(f"{path}:{start}: {place}: {words}") from err
     if found.gate not in known:
         near = ", ".join(difflib.get_close_matches(found.gate, known, n=3, cutoff=0.4))
         raise UsageMistake(

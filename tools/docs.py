@@ -39,7 +39,7 @@ def settings_page() -> str:
             default = (
                 "required"
                 if required
-                else f"`{field.default!r}`"
+                else f"`{_shown(field.default)!r}`"
                 if field.default is not None
                 else "–"
             )
@@ -47,6 +47,11 @@ def settings_page() -> str:
             lines.append(f"| `{prefix}{name.upper()}` | {default} | {meaning} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def _shown(default: object) -> object:
+    """A default as one would write it: a path is its text."""
+    return str(default) if isinstance(default, Path) else default
 
 
 def commands_page() -> str:

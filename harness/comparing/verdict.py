@@ -53,7 +53,8 @@ def _same(record: CompareRecord) -> str:
         what = "relevance" if waived else "as relevant"
         parts.append(f"{what}: nDCG@10 {ndcg[0].value:+.4f} over {record.queries} queries")
     if waived:
-        parts.append(f"{len(waived)} fell and are waived: {', '.join(waived[:3])}")
+        verb = "is" if len(waived) == 1 else "are"
+        parts.append(f"{len(waived)} fell and {verb} waived: {', '.join(waived[:3])}")
     return "; ".join(parts) or "nothing fell"
 
 

@@ -116,6 +116,8 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
 def _object(place: str, line: bytes) -> Row:
     try:
         row = json.loads(line)
+    except json.JSONDecodeError as err:
+        raise UsageMistake(f"{place}: not JSON: {err.msg}, at character {err.pos + 1}") from err
     except (ValueError, RecursionError) as err:
         raise UsageMistake(f"{place}: not JSON: {err}") from err
     if not isinstance(row, dict):
@@ -177,6 +179,9 @@ def _document(place: str, row: Row) -> Document:
 def _fields(place: str, more: Row) -> dict[str, str]:
     category = more.get("category") or ""
     if not category:
+        if isinstance(more.get("fields"), dict):
+            kinds = ", ".join(CATEGORIES)
+            raise UsageMistake(f"{place}: has fields and no category; say which of {kinds}")
         return {}
     if category not in CATEGORIES:
         raise UsageMistake(f"{place}: category is {category!r}; one of {', '.join(CATEGORIES)}")
@@ -267,6 +272,18 @@ def _judge_line(
         raise UsageMistake(f"{place}: document {document!r} is not in corpus.jsonl")
     if not (grade.isascii() and grade.isdecimal() and len(grade) == 1):
         raise UsageMistake(f"{place}: grade is {grade!r}; want a whole number 0 to {LARGEST_GRADE}")
+    if int(grade) and (why := _out_of_reach(queries[query], documents[document])):
+        raise UsageMistake(f"{place}: query {query!r} can never find document {document!r}: {why}")
     if document in judgments.setdefault(query, {}):
         raise UsageMistake(f"{place}: query {query!r} and document {document!r} are judged twice")
     judgments[query][document] = int(grade)
+
+
+def _out_of_reach(query: Query, document: Document) -> str:
+    """How a query's own restriction leaves out a document that is said to answer it, or nothing."""
+    category = document.category or "note"
+    if query.project not in (None, document.project):
+        return f"it asks for project {query.project!r}, the document lies in {document.project!r}"
+    if query.categories and category not in query.categories:
+        return f"it asks for a {' or a '.join(query.categories)}, the document is a {category}"
+    return ""

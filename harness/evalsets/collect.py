@@ -37,6 +37,8 @@ def _in_folder(folder: Path, must_exist: bool = False) -> list[EvalSet]:
         if must_exist:
             raise UsageMistake(f"{folder}: no such folder; CORTEX_EVAL_SETS names one of eval sets")
         return []
+    if (folder / "corpus.jsonl").exists():
+        raise UsageMistake(f"{folder}: is an eval set itself; name the folder it lies in")
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
     return [beir.read(path) for path in inside]
 

@@ -3,14 +3,23 @@
 import hashlib
 from typing import Any
 
-from harness.errors import UsageMistake
+from harness.errors import HarnessError, UsageMistake
 from harness.evalsets import limits
 from harness.evalsets.records import Document, EvalSet, Judgments, Query
 
 
 def read(name: str) -> EvalSet:
     """The set with that name, such as `beir/scifact/test`; it is fetched where it is not yet."""
-    dataset = _dataset(name)
+    try:
+        return _read(name, _dataset(name))
+    except OSError as err:  # of files and of the network: the library raises both as they come
+        raise HarnessError(
+            f"{name}: cannot be fetched ({type(err).__name__}: {str(err)[:80]}); without internet "
+            "put the set into a folder of sets and name that by CORTEX_EVAL_SETS"
+        ) from err
+
+
+def _read(name: str, dataset: Any) -> EvalSet:
     documents = tuple(_document(found) for found in dataset.docs_iter())
     judgments = _judgments(dataset, {document.id for document in documents})
     queries = tuple(

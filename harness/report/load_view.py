@@ -87,9 +87,10 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
-    """One load profile."""
+    """One load profile; `server` says whose it is, where it is not the product's."""
 
     name: str
+    server: str
     model: str
     about: str
     asked: str
@@ -189,6 +190,7 @@ def _profile(
 
     return ProfileView(
         name=name,
+        server=result("throughput").note,
         model=one["model"],
         about=one["about"],
         asked=_asked(one["size"]),

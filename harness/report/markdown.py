@@ -30,7 +30,8 @@ def in_short(run: RunRecord, records: Records, moved: MovedView | None) -> list[
 def _line(line: short_view.Line) -> str:
     word = f" {line.word}" if line.word else ""
     todo = f" *To do:* {line.advice}" if line.advice else ""
-    return f"- {line.sign} **{cell(line.title)}**{word}: {cell(line.text)}{todo}"
+    sign = "" if line.tone == "fact" else f"{line.sign} "  # the list has its own bullets
+    return f"- {sign}**{cell(line.title)}**{word}: {cell(line.text)}{todo}"
 
 
 def lost(moved: MovedView | None) -> list[str]:
@@ -77,6 +78,8 @@ def _load(records: Records) -> list[str]:
         if one.name != "load.invalid":
             continue
         name = one.variant
+        rate = records.find("load.throughput", "", name)
+        server = f" ({rate.note})" if rate and rate.note else ""
         columns = [
             _value(records, f"load.{metric}", name, form)
             for metric, form in (
@@ -84,7 +87,7 @@ def _load(records: Records) -> list[str]:
                 *(("response.p99", ".1f"), ("errors", ".0f"), ("dropped", ".0f"), ("knee", ".1f")),
             )
         ]
-        rows.append([name, *columns, "no" if one.value else "yes"])
+        rows.append([name + server, *columns, "no" if one.value else "yes"])
     head = ["load profile", "calls a second", "p50 ms", "p95 ms", "p99 ms", "failed", "dropped"]
     return _table("Load: response times", [*head, "knee, 1/s", "counts"], rows)
 

@@ -150,9 +150,17 @@ def _quality(run: RunRecord, records: Records, moved: MovedView | None) -> Itera
             f" Against the last accepted run {lost} questions are answered worse, {won} better"
             f" ({moved.mean:+.3f} on average)."
             if lost or won
-            else " Every question scores as in the last accepted run."
+            else _unmoved(moved, found)
         )
     yield Line("fact", "Search quality", text, "relevance")
+
+
+def _unmoved(moved: MovedView, found: Result) -> str:
+    """That nothing moved; questions of a set the last accepted run lacks were not compared."""
+    new = (found.n or 0) - moved.compared
+    if new <= 0:
+        return " Every question scores as in the last accepted run."
+    return f" Every question of the last accepted run scores as it did; {new} more are new."
 
 
 def _speed(records: Records) -> Iterator[Line]:

@@ -51,7 +51,7 @@ def add(name: str, line: str) -> Callable[[Path], None]:
 BREAKS = {
     "a line that is not JSON": (
         add("corpus.jsonl", '{"_id": "x", '),
-        "corpus.jsonl:13: not JSON",
+        "corpus.jsonl:13: not JSON: Expecting property name enclosed in double quotes, at char",
     ),
     "a line that is a list": (add("corpus.jsonl", "[1]"), "corpus.jsonl:13: is list; want a JSON"),
     "a document id used twice": (
@@ -81,6 +81,20 @@ BREAKS = {
     "fields of another category": (
         replace("corpus.jsonl", '"priority": "low"', '"urgency": "low"'),
         "corpus.jsonl:3: fields of a todo are task, priority",
+    ),
+    "fields of no category": (
+        replace("corpus.jsonl", '"category": "todo"', '"catgory": "todo"'),
+        "corpus.jsonl:3: has fields and no category; say which of requirement, location, todo",
+    ),
+    "an answer in another project": (
+        add("qrels/dev.tsv", "w0\tg7\t1"),
+        "dev.tsv:14: query 'w0' can never find document 'g7': it asks for project 'bench', the "
+        "document lies in 'shed'",
+    ),
+    "an answer of another category": (
+        add("qrels/dev.tsv", "w2\tg1\t1"),
+        "dev.tsv:14: query 'w2' can never find document 'g1': it asks for a todo, the document is "
+        "a location",
     ),
     "a query in a project without documents": (
         replace("queries.jsonl", '"project": "bench"', '"project": "attic"'),
@@ -184,6 +198,11 @@ def test_a_file_that_is_not_the_one_of_its_checksum_is_refused(folder: Path) -> 
 def test_two_sets_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageMistake, match="two eval sets are called 'garage'"):
         collect.collect(DATA, DATA, [], "quick")
+
+
+def test_a_set_named_in_place_of_the_folder_it_lies_in_is_told(folder: Path) -> None:
+    with pytest.raises(UsageMistake, match="garage: is an eval set itself; name the folder it"):
+        collect.collect(DATA, folder, [], "quick")
 
 
 def test_the_fingerprint_changes_with_the_data_and_with_the_part_used(folder: Path) -> None:

@@ -190,3 +190,9 @@ def test_a_stack_of_somebody_else_is_not_written_to_unasked(
     ended = harness.run("relevance", "--stack", str(targets))
 
     assert "--allow-writes" in agrees(ended, 2)
+
+
+def test_a_runtime_there_is_none_of_is_a_mistake_not_a_broken_stack(harness: Harness) -> None:
+    ended = harness.run("relevance", "--stack", "compose")
+
+    assert "compose" in agrees(ended, 2)

@@ -102,6 +102,7 @@ def test_fewer_faults_than_asked_do_not_hold_unless_they_are_many_and_the_page_s
     assert not Repeated("r", 36, [SUFFERED] * 30, [why], crashed=1).holds
     page = proof.page(Repeated("r", 36, [SUFFERED] * 30, [why]))
     assert "30 of 36 faults" in page
+    assert "--faults 36 " in page
     assert f"- not inflicted: {why}" in page
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageMistake
+from harness.errors import HarnessError, UsageMistake
 from harness.evalsets import hub
 
 ir_datasets = pytest.importorskip("ir_datasets", reason="needs the hub extra")
@@ -41,6 +41,13 @@ def test_judgments_of_a_missing_document_are_refused(registered: Path) -> None:
     registered.write_text("q1 0 d9 1\n")
 
     with pytest.raises(UsageMistake, match="document 'd9' is missing"):
+        hub.read(NAME)
+
+
+def test_what_cannot_be_fetched_is_named_with_a_way_out(registered: Path) -> None:
+    registered.unlink()
+
+    with pytest.raises(HarnessError, match=r"tiny: cannot be fetched \(.*CORTEX_EVAL_SETS"):
         hub.read(NAME)
 
 

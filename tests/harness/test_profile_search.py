@@ -68,7 +68,7 @@ def one(name: str, value: float, part: str = "", note: str = "") -> results.Resu
 @pytest.mark.parametrize(
     ("invalid", "failed", "word", "why"),
     [
-        (0, 0.0, "PASS", "a search takes 12.0 ms at the median"),
+        (0, 0.0, "PASS", "a search takes 12.0 ms from when it is sent, median of"),
         (0, 0.5, "INCONCLUSIVE", "50.0% of the searches failed"),
         (1, 0.0, "INCONCLUSIVE", "it does not count: sent 900 ms late"),
     ],

@@ -19,6 +19,12 @@ var root = document.documentElement;
 document.body.dataset.across = root.scrollWidth - root.clientWidth;
 document.body.dataset.width = innerWidth;
 """
+SQUEEZED = """
+var heads = Array.from(document.querySelectorAll("thead th"));
+document.body.dataset.squeezed = heads.filter(function (head) {
+  return head.checkVisibility() && head.textContent.length > 5 && head.clientWidth < 40;
+}).length;
+"""
 SORT = """
 var button = document.querySelector("table th button");
 button.focus(); button.click();
@@ -74,6 +80,14 @@ def test_on_a_small_screen_only_tables_scroll_sideways(
 
     assert 'data-width="500"' in loaded.document
     assert 'data-across="0"' in loaded.document
+
+
+def test_on_a_small_screen_no_column_is_squeezed_to_a_letter_a_line(
+    whole: tuple[RunFolder, RunRecord], chromium: Browser
+) -> None:
+    loaded = chromium.acted(whole[0].path / "report.html", OPEN + SQUEEZED, 500)
+
+    assert 'data-squeezed="0"' in loaded.document
 
 
 def test_a_measured_run_breaks_none_either(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,8 @@ import pytest
 from whole_run import SUITES, profiled_run, whole_run
 
 from harness import outputs, report, results
+from harness.report import short_view
+from harness.report.moved_view import MovedView
 from harness.results import Case, Records
 from harness.runs import RunFolder, RunRecord
 
@@ -233,8 +236,31 @@ def test_the_summary_says_what_fell_what_is_open_and_the_figures(whole: Made) ->
         *("## In short", "**What is relevant is found, over all sets** fell", "To do:"),
         *("| ramp | ", "calls a second are served whole", "| hang memory |", "never"),
         *("## Queries that lost most", "medquad-liveqa / q"),
+        "| tutorial (another server: postgres-recipe) | ",
+        "\n- **Search quality**: ",
     ):
         assert words in summary
+    assert "another server: postgres-recipe" in (whole[0].path / "report.html").read_text()
+
+
+def test_questions_the_last_accepted_run_lacks_are_not_told_as_unmoved(whole: Made) -> None:
+    folder, run = whole
+    asked = next(
+        one for one in results.read(folder.path).results if one.name == "relevance.ndcg@10"
+    )
+    records = Records((replace(asked, set="all", variant="hybrid", n=351),), (), ())
+    still = MovedView("the baseline", True, 348, (), (), (0, 0), 0.0)
+
+    (quality,) = [
+        one for one in short_view.lines(run, records, still) if one.title == "Search quality"
+    ]
+    assert "Every question of the last accepted run scores as it did; 3 more" in quality.text
+    (whole_set,) = [
+        one
+        for one in short_view.lines(run, records, replace(still, compared=351))
+        if one.title == "Search quality"
+    ]
+    assert "Every question scores as in the last accepted run" in whole_set.text
 
 
 def test_the_junit_file_is_what_readers_of_junit_expect(whole: Made) -> None:

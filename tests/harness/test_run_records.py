@@ -61,7 +61,7 @@ def test_frames_hold_the_runs_data(finished: tuple[Harness, Ended]) -> None:
     run = finished[1].run
 
     measured = results.frame(run)
-    scores = results.frame(run, "scores")
+    scores = results.frame(str(run), "scores")
 
     hybrid = scores[(scores["set"] == "kitchen") & (scores["variant"] == "hybrid")]
     of_set = measured[

@@ -25,7 +25,8 @@ def records(measured: Measured) -> Iterator[Record]:
     yield _result("load.errors", failed, name, n=n)
     yield _result("load.dropped", recorded.dropped, name, n=measured.planned)
     yield _result("load.achieved", measured.achieved, name, n=measured.planned)
-    yield _result("load.throughput", measured.throughput, name, n=n)
+    other = f"another server: {measured.profile.adapter}" if measured.profile.adapter else ""
+    yield _result("load.throughput", measured.throughput, name, n=n, note=other)
     yield _result("load.client-cpu", measured.client_cores, name)
     yield _result("load.ceiling", measured.ceiling, name)
     yield _result("load.invalid", len(measured.reasons), name, note="; ".join(measured.reasons))

@@ -56,7 +56,8 @@ def _lines(made: Repeated) -> Iterator[str]:
         "the caller sees; *unreported* what looks like success and is none, or never ends. "
         "*Whole* is the first moment from which every service is well and writes and searches "
         "succeed, counted from the fault's end. "
-        "Made anew by `python -m harness.probes.resilience --faults 36 --out FILE --page PAGE`."
+        f"Made anew by `python -m harness.probes.resilience --faults {made.asked} --out FILE "
+        "--page PAGE`."
     )
     yield ""
     yield f"| {' | '.join(_COLUMNS)} |"

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 _to_json = json.JSONEncoder(default=str, ensure_ascii=False).encode
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD |= {"color_message"}  # uvicorn's event again, for terminals
 
 
 class _JsonLine(logging.Formatter):

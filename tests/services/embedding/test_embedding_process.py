@@ -101,6 +101,7 @@ def test_one_line_is_logged_a_request(process: Callable[..., Process]) -> None:
 
     lines = [line for line in started.log.read_text().splitlines() if "request answered" in line]
     assert len(lines) == 1
+    assert "color_message" not in started.log.read_text(), "escapes of terminals, from uvicorn"
     assert "secret" not in started.log.read_text()
 
 

@@ -39,7 +39,10 @@ def _queries(asked: Asked, count: int) -> list[Query]:
         if len(chosen) == count:
             break
     if len(chosen) < count:
-        raise NothingCollected(f"{loaded.found.name} gives {len(chosen)} searches; want {count}")
+        raise NothingCollected(
+            f"{loaded.found.name} gives {len(chosen)} different searches; want {count}, as none is "
+            "sent twice: name a larger set in the load profile's `sets`, or fewer searches"
+        )
     queries = list(chosen.values())
     random.Random(seed).shuffle(queries)
     return queries
