@@ -19,19 +19,19 @@ def test_a_small_scope_is_compared_whole(vectors: int, share: float, queries: in
 
 
 def test_all_projects_of_a_large_memory_are_searched_by_the_index() -> None:
-    assert index_width(200_000, 1.0, 1, 50) == LEAST_WIDTH
-    assert index_width(200_000, 1.0, 4, 50) == LEAST_WIDTH
+    assert index_width(50_000, 1.0, 1, 50) == LEAST_WIDTH
+    assert index_width(50_000, 1.0, 4, 50) == LEAST_WIDTH
 
 
 def test_a_scope_of_a_part_of_all_is_searched_wider() -> None:
-    assert index_width(47_000, 0.235, 1, 60) == round(MARGIN * 60 / 0.235)
+    assert index_width(47_000, 0.15, 1, 60) == round(MARGIN * 60 / 0.15)
 
 
 def test_the_more_vectors_there_are_the_wider_the_index_is_searched() -> None:
-    widths = [index_width(vectors, 1.0, 1, 60) for vectors in (10_000, 200_000, 1_000_000, 10**8)]
+    widths = [index_width(vectors, 1.0, 1, 60) for vectors in (20_000, 100_000, 1_000_000, 10**8)]
 
-    assert widths == [LEAST_WIDTH, LEAST_WIDTH, 585, MOST_WIDTH]
-    assert index_width(235_000, 0.235, 1, 60) == 585
+    assert widths == [LEAST_WIDTH, 264, 663, MOST_WIDTH]
+    assert index_width(235_000, 0.235, 1, 60) == 663
 
 
 def test_what_the_index_cannot_bring_is_compared_whole() -> None:
@@ -45,4 +45,4 @@ def test_an_operator_may_have_all_compared_or_the_index_used_whatever_is_cheaper
     assert search_width("indexed", 500, 1.0, 1, 50) == LEAST_WIDTH
     assert search_width("indexed", 500, 0.001, 1, 50) == MOST_WIDTH
     assert search_width("auto", 500, 1.0, 1, 50) is None
-    assert search_width("auto", 200_000, 1.0, 1, 50) == LEAST_WIDTH
+    assert search_width("auto", 50_000, 1.0, 1, 50) == LEAST_WIDTH

@@ -71,7 +71,8 @@ _BLOCK = re.compile(r"^-- (name|part): (\w+)\n(.*?)(?=^-- (?:name|part): |\Z)", 
 def _load_queries() -> dict[str, str]:
     """Every `-- name:` block of `queries.sql`, with each `{part}` in it set in.
 
-    A `{part?}` makes two queries of one: `name` without that part, and `name_part` with it.
+    A `{part?otherwise}` makes two queries of one: `name` with the text `otherwise`, and `name_part`
+    with the part in its place.
     """
     text = resources.files("cortex.memory.store").joinpath("queries.sql").read_text()
     found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
@@ -81,15 +82,18 @@ def _load_queries() -> dict[str, str]:
         found[kind][name] = "\n".join(line for line in lines if line[:2] != "--").strip()
     queries = found["name"]
     for name, part in found["part"].items():
-        mark = f"{{{name}?}}"
-        with_part = {
-            f"{query}_{name}": body.replace(mark, part)
+        choice = re.compile(rf"{{{name}\?([^{{}}]*)}}\n?")
+        chosen = {
+            f"{query}_{name}": choice.sub(lambda _: f"{part}\n", body)  # noqa: B023
             for query, body in queries.items()
-            if mark in body
+            if choice.search(body)
         }
         queries = {
-            query: body.replace(f"\n{mark}", "").replace(f"{{{name}}}", part)
-            for query, body in (queries | with_part).items()
+            query: choice.sub(lambda met: met[1] and f"{met[1]}\n", body)
+            for query, body in queries.items()
+        }
+        queries = {
+            query: body.replace(f"{{{name}}}", part) for query, body in (queries | chosen).items()
         }
     return queries
 

@@ -212,6 +212,18 @@ LIMIT %(limit)s
   {conditions}
   FROM memory_items AS m WHERE m.number = item_number)
 
+-- part: listed
+-- Instead of a scope: the items a filter leaves, each by the key; a scan of the scope would look at
+-- every vector (374 of 80,000 items: 2 against 209 ms).
+item_number = ANY(%(items)s::int[])
+
+-- part: tagged
+-- Plain, so that the index on tags serves: in the conditions below it cannot.
+  AND m.tags @> %(tags)s
+
+-- part: phrased
+  AND m.search_vector @@ %(required)s::tsquery
+
 -- part: conditions
   AND (cardinality(%(categories)s::text[]) = 0 OR m.category = ANY(%(categories)s))
   AND (cardinality(%(statuses)s::text[]) = 0 OR m.status = ANY(%(statuses)s))
@@ -225,6 +237,8 @@ SELECT coalesce(array_agg(number), '{}') AS numbers
 FROM (
     SELECT m.number FROM memory_items AS m
     WHERE m.project_number = ANY(%(projects)s) AND m.deleted_at IS NULL
+{tagged?}
+{phrased?}
     {conditions}
     LIMIT %(most)s
 ) AS m
@@ -408,8 +422,7 @@ WITH scored AS MATERIALIZED (
         -(embedding <#> %(vector3)s::vector), -(embedding <#> %(vector4)s::vector)
     )) AS similarity
     FROM memory_item_embeddings
-    WHERE live AND project_number = ANY(%(projects)s)
-      AND (%(items)s::int[] IS NULL OR item_number IN (SELECT unnest(%(items)s::int[])))
+    WHERE live AND {listed?project_number = ANY(%(projects)s)}
 {narrowed?}
     GROUP BY item_number
 ), near AS MATERIALIZED (

@@ -148,8 +148,11 @@ class SearchStore:
     async def narrowed(self, projects: Sequence[int], narrowing: Narrowing) -> Narrowing:
         """The same with the items it leaves, if they are few enough to be listed."""
         values = _narrowing_values(narrowing) | {"projects": Numbers(projects)}
+        name = "filtered_items"
+        name += "_tagged" if narrowing.filter.tags else ""
+        name += "_phrased" if narrowing.required else ""
         async with self._database.reading() as connection:
-            rows = await run(connection, "filtered_items", values | {"most": MOST_LISTED + 1})
+            rows = await run(connection, name, values | {"most": MOST_LISTED + 1})
         numbers = rows[0]["numbers"]
         return replace(narrowing, items=numbers if len(numbers) <= MOST_LISTED else None)
 
@@ -196,6 +199,8 @@ class SearchStore:
     async def exactly(self, near: Near) -> Both:
         """Both signals of the nearest items and of the text arm's, every vector compared."""
         name, left = _narrowed("find_exactly", near.narrowing)
+        if left["items"] is not None:
+            name = "find_exactly_listed"
         values = _near_values(near) | left | {"most_items": near.most}
         async with self._database.reading() as connection:
             return _both(*await run_plain(connection, name, values))
