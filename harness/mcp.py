@@ -12,6 +12,7 @@ from harness.measures.stages import RESTS, Stretch
 
 PROTOCOL = "2026-07-28"
 TIMEOUT_S = 120.0
+MOST_BYTES = 64 * 2**20
 MOST_STRETCHES = 100
 LONGEST_STAGE_NAME = 64
 LONGEST_STAGE_MS = 3_600_000.0
@@ -132,6 +133,7 @@ class Client:
     ) -> None:
         self.url = mcp_url
         self._token = token
+        self._timeout_s = timeout_s
         limits = httpx.Limits(max_connections=16, max_keepalive_connections=16)
         self._http = httpx.Client(timeout=timeout_s, limits=limits, trust_env=False)
 
@@ -139,10 +141,23 @@ class Client:
         """Call a tool; raises `ToolRefused`, `BadAnswer` or `httpx.TransportError`."""
         headers, body = request(tool, arguments, self._token)
         started = time.perf_counter()
-        answer = self._http.post(self.url, headers=headers, content=body)
+        with self._http.stream("POST", self.url, headers=headers, content=body) as answer:
+            told = self._whole(answer, started)
         took_s = time.perf_counter() - started
-        content = content_of(answer.status_code, answer.content)
+        content = content_of(answer.status_code, told)
         return Answer(content, stages_of(answer.headers.get("server-timing", "")), took_s)
+
+    def _whole(self, answer: httpx.Response, started: float) -> bytes:
+        """An answer's body; one that never ends would be read for ever, a piece at a time."""
+        parts, size = [], 0
+        for part in answer.iter_bytes():
+            parts.append(part)
+            size += len(part)
+            if size > MOST_BYTES:
+                raise BadAnswer(f"the answer is longer than {MOST_BYTES} bytes")
+            if time.perf_counter() - started > self._timeout_s:
+                raise httpx.ReadTimeout(f"the answer has no end within {self._timeout_s:g} s")
+        return b"".join(parts)
 
     def close(self) -> None:
         """Close the connections."""

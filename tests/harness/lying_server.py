@@ -1,4 +1,4 @@
-"""A server that lies in a way its path names: errors as success, success as errors, nothing as all."""
+"""A server that lies as its path says: errors as success, success as errors, nothing as all."""
 
 import json
 import threading

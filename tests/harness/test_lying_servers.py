@@ -1,12 +1,16 @@
 """Servers that lie: what looks like success and is none never counts as a pass."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
+from conftest import Harness
 from lying_server import lying
 
-from harness import mcp
+from harness import mcp, plain_get
+from harness.errors import StackFailed
 from harness.probes.load import locust
 from harness.probes.load.judging import Measured, judged
 from harness.probes.load.profiles import Closed, LoadProfile, Valid
@@ -83,3 +87,34 @@ def test_stage_times_no_call_can_have_neither_stop_the_client_nor_fill_its_memor
     assert "search-new-names/other stages" in recorded.stages
     named = {one.name for one in stages_of(recorded) if one.workload == "search-huge"}
     assert named == set()
+
+
+@pytest.mark.parametrize("lie", ["endless", "slow"])
+def test_an_answer_without_an_end_is_an_error_within_its_time(liar: str, lie: str) -> None:
+    with (
+        mcp.Client(f"{liar}/{lie}/mcp", timeout_s=0.5) as client,
+        pytest.raises((mcp.BadAnswer, httpx.ReadTimeout), match=r"no end|longer than"),
+    ):
+        client.call("FindItems", queries=["anything"])
+    with pytest.raises(StackFailed, match=r"no end within|longer than"):
+        plain_get.get(f"{liar}/{lie}/info", 0.5)
+
+
+@pytest.mark.parametrize("lie", ["json-list", "json-null", "html", "endless"])
+def test_a_service_that_does_not_say_what_it_is_ends_the_run_with_4_and_a_whole_folder(
+    harness: Harness, liar: str, lie: str
+) -> None:
+    at = {"url": f"{liar}/{lie}"}
+    services = {"memory": {"url": liar, "mcp_url": f"{liar}/mine/mcp"}, "embedding": at}
+    stack = {"name": "theirs", "runtime": "native", "profile": "memory"}
+    described = harness.folder / "targets.json"
+    whole = {"schema": "cortex.targets/1", "stack": stack, "services": services}
+    described.write_text(json.dumps(whole))
+
+    ended = harness.run("load", "--stack", str(described), "--allow-writes")
+
+    assert ended.code == 4, ended.output
+    assert "Traceback" not in ended.output
+    assert "the embedding service does not say what it is" in ended.verdict
+    assert ended.json["verdict"]["line"] == ended.verdict
+    assert (ended.run / "report.html").exists()
