@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from harness.plain_text import UNSHOWN
 from harness.runs import GateRecord
 
 LISTED = 10
@@ -24,6 +25,7 @@ def lines(gates: Sequence[GateRecord]) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
+    text = text.translate(UNSHOWN)
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -11,6 +11,7 @@ from harness.evidence import HYBRID, Baseline, BaselineSet, SetScores
 from harness.runs import GateRecord, RunFolder, RunRecord
 
 SCHEMA = "cortex.baseline/1"
+HEADLINE = "ndcg@10"
 
 
 class _Shape(pydantic.BaseModel):
@@ -60,12 +61,17 @@ def _read(path: Path) -> _File | None:
         return None
     try:
         found = _File.model_validate_json(path.read_bytes())
+    except OSError as err:
+        raise UsageMistake(f"{path}: cannot be read ({err.strerror})") from err
     except pydantic.ValidationError as err:
         first = err.errors(include_input=False, include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UsageMistake(f"{path}: {place}: {first['msg']}; accept a baseline anew") from err
     if found.schema_ != SCHEMA:
         raise UsageMistake(f"{path}: schema is {found.schema_!r}; this harness reads {SCHEMA}")
+    for name, one in found.sets.items():
+        if HEADLINE not in one.scores:
+            raise UsageMistake(f"{path}: sets.{name}: has no {HEADLINE}; accept a baseline anew")
     return found
 
 
@@ -144,7 +150,7 @@ def _stands_in_the_way(gate: GateRecord) -> bool:
 
 def _changed(name: str, new: _SetFile, old: _File | None) -> str:
     def mean(of: _SetFile) -> float:
-        values = of.scores["ndcg@10"].values()
+        values = of.scores[HEADLINE].values()
         return sum(values) / len(values)
 
     before = old.sets.get(name) if old else None

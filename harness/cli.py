@@ -1,23 +1,24 @@
 """The `cortex-harness` command; its last line is the verdict, and its exit code says the same."""
 
+import contextlib
 import shlex
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
 
-from harness import annotations, baselines, gates_file, judging, outputs, running, stack
+from harness import annotations, baselines, garbled, gates_file, judging, outputs, running, stack
 from harness.comparing import running as comparing
 from harness.comparing import stored
 from harness.environment import ROOT
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageMistake
 from harness.measures.pairs import LEAST_PAIRS
 from harness.probes.profiling import Wish
-from harness.progress import say
+from harness.progress import plain, say, tell
 from harness.runs import RunFolder
 from harness.suites import PROFILING, SUITES
 from harness.verdicts import Outcome, Verdict
@@ -183,7 +184,7 @@ def _tell(folder: RunFolder) -> None:
     run = folder.load()
     if click.get_current_context().find_root().obj:
         for line in annotations.lines(run.gates):
-            say(line)
+            tell(line)
     for gate in run.gates:
         say(f"  {outputs.MARKS[gate.standing]:<18} {gate.id}: {gate.why}")
     for waiver in run.waivers:
@@ -193,6 +194,17 @@ def _tell(folder: RunFolder) -> None:
     if run.baseline and run.baseline.note:
         say(f"baseline: {run.baseline.note}")
     say(f"report: {folder.path / 'report.html'}")
+
+
+@contextlib.contextmanager
+def _kept(*runs: Path) -> Iterator[None]:
+    """While inside, kept runs are read; what is wrong with them is the caller's to mend."""
+    try:
+        yield
+    except HarnessError:
+        raise
+    except Exception as err:
+        raise UsageMistake(garbled.fault_of(runs, err)) from err
 
 
 _RUN = click.argument("run", type=FOLDER)
@@ -206,9 +218,12 @@ def gate(run: Path, evals: Path) -> None:
     """Judge a run's results again against evals/gates.toml."""
     folder = RunFolder(run)
     record = folder.load()
-    verdict = judging.judge_run(folder, record, gates_file.read(evals / "gates.toml"), evals)
-    folder.save(record)
-    outputs.write(folder, record)
+    gates = gates_file.read(evals / "gates.toml")
+    with _kept(run):
+        verdict = judging.judge_run(folder, record, gates, evals)
+        # Rendered first: a folder that cannot be read keeps the verdict it had.
+        outputs.write(folder, record)
+        folder.save(record)
     _tell(folder)
     raise _Ended(verdict)
 
@@ -219,7 +234,8 @@ def report(run: Path) -> None:
     """Render a run's report again from its data; ends with the run's own verdict."""
     folder = RunFolder(run)
     record = folder.load()
-    outputs.write(folder, record)
+    with _kept(run):
+        outputs.write(folder, record)
     say(f"report: {folder.path / 'report.html'}")
     raise _Ended(record.concluded())
 
@@ -330,7 +346,8 @@ def compare(runs: tuple[Path, ...], base: str | None, **options: Any) -> None:
     elif base is None and len(runs) == 2:
         _only_of_builds()
         evals, out = options["evals"], options["out"]
-        folder, verdict = stored.compare(runs[0], runs[1], evals, out, command)
+        with _kept(*runs):
+            folder, verdict = stored.compare(runs[0], runs[1], evals, out, command)
     else:
         raise click.UsageError("give two run folders, or --base REF")
     say(f"report: {folder.path / 'report.html'}")
@@ -363,7 +380,9 @@ def accept(run: Path, evals: Path, reason: str) -> None:
     """Make a run's per-query scores the committed baseline of its profile."""
     if not reason.strip():
         raise click.UsageError("--reason is empty; say why")
-    for line in baselines.accept(RunFolder(run), evals, reason.strip()):
+    with _kept(run):
+        lines = baselines.accept(RunFolder(run), evals, reason.strip())
+    for line in lines:
         say(line)
     raise _Ended(Verdict(outcome=Outcome.PASS, why="baseline accepted; commit evals/baselines"))
 
@@ -384,7 +403,7 @@ def main() -> NoReturn:
     except HarnessError as err:
         verdict = Verdict(outcome=Outcome(err.exit_code), why=str(err))
     except Exception as err:  # noqa: BLE001 - Python's own exit code for a crash means "a gate fell"
-        traceback.print_exc()
+        click.echo(plain(traceback.format_exc()), err=True)
         verdict = Verdict(outcome=Outcome.BROKEN, why=f"{type(err).__name__}: {err}")
     say(verdict.line)
     sys.exit(verdict.outcome.value)

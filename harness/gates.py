@@ -227,6 +227,9 @@ class _Judge:
         for name, old in shared.items():
             new = self._new(name)
             assert new is not None
+            if metric not in new.scores or metric not in old.scores:
+                why = f"{name}: there are no {metric} of each query to compare"
+                return self._as(rule, "not-comparable", why)
             if new.scores[metric].keys() != old.scores[metric].keys():
                 why = f"{name}: the baseline has other queries than this run"
                 return self._as(rule, "not-comparable", why)

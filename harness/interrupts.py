@@ -7,6 +7,14 @@ from collections.abc import Iterator
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM, by another name.
+
+    Python ends with the signal's own code, whatever its exit code is to be, once a plain
+    KeyboardInterrupt has passed through code made from text, as half the imports have it.
+    """
+
+
 class _State:
     """How many sections hold an interrupt back, and whether one waits."""
 
@@ -21,7 +29,7 @@ def _arrived(*_: object) -> None:
     if _State.holding:
         _State.waiting = True
     else:
-        raise KeyboardInterrupt
+        raise Interrupted
 
 
 @contextlib.contextmanager
@@ -30,6 +38,20 @@ def heeded() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
         signal.signal(number, _arrived)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def ignored() -> Iterator[None]:
+    """While inside, and where `heeded` is not inside of it, no Ctrl-C or SIGTERM is heard.
+
+    For judging and writing what was measured: seconds, and a verdict is lost otherwise.
+    """
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
     try:
         yield
     finally:
@@ -47,4 +69,4 @@ def held() -> Iterator[None]:
         _State.holding -= 1
     if _State.waiting and not _State.holding:
         _State.waiting = False
-        raise KeyboardInterrupt
+        raise Interrupted

@@ -2,17 +2,21 @@
 
 import contextlib
 import json
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
-from harness.measures.stages import Stretch
+from harness.measures.stages import RESTS, Stretch
 
 PROTOCOL = "2026-07-28"
 TIMEOUT_S = 120.0
+MOST_BYTES = 64 * 2**20
+MOST_STRETCHES = 100
+LONGEST_STAGE_NAME = 64
+LONGEST_STAGE_MS = 3_600_000.0
+"""What a server tells of a call is not trusted: this much of it is read."""
 _META = {
     "io.modelcontextprotocol/protocolVersion": PROTOCOL,
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -77,6 +81,11 @@ def content_of(status: int, body: bytes) -> dict[str, Any]:
     result = answer.get("result", {})
     if not isinstance(result, dict):
         raise BadAnswer(f"HTTP {status}: the result is no object: {body[:200]!r}")
+    if status >= 400:
+        # A result below a status that says it failed: whoever reads the status alone saw an error.
+        raise ProtocolRefused(f"HTTP {status}, though with a result")
+    if not 200 <= status < 300:
+        raise BadAnswer(f"HTTP {status}, though with a result")
     if result.get("isError"):
         texts = [part.get("text", "") for part in result.get("content", [])]
         raise ToolRefused(" ".join(texts) or "the tool gave no reason")
@@ -95,9 +104,12 @@ def stages_of(header: str) -> dict[str, float]:
 
 
 def stretches_of(header: str) -> list[Stretch]:
-    """Every entry of a `Server-Timing` header; a stage may have several, each with its start."""
+    """Every entry of a `Server-Timing` header; a stage may have several, each with its start.
+
+    What no call takes, names that are ours, and what is beyond the first so many is left out.
+    """
     found = []
-    for part in header.split(","):
+    for part in header.split(",", MOST_STRETCHES)[:MOST_STRETCHES]:
         name, *parameters = (word.strip() for word in part.split(";"))
         numbers: dict[str, float] = {}
         for parameter in parameters:
@@ -105,9 +117,10 @@ def stretches_of(header: str) -> list[Stretch]:
             with contextlib.suppress(ValueError):
                 numbers[key.strip()] = float(value.strip().strip('"'))
         took_ms = numbers.get("dur", -1.0)
-        if name and 0 <= took_ms < math.inf:
+        if name and name not in RESTS and 0 <= took_ms <= LONGEST_STAGE_MS:
             start_ms = numbers.get("start")
-            told = start_ms is not None and 0 <= start_ms < math.inf
+            told = start_ms is not None and 0 <= start_ms <= LONGEST_STAGE_MS
+            name = name[:LONGEST_STAGE_NAME]
             found.append(Stretch(name, took_ms, start_ms if told else None))
     return found
 
@@ -120,6 +133,7 @@ class Client:
     ) -> None:
         self.url = mcp_url
         self._token = token
+        self._timeout_s = timeout_s
         limits = httpx.Limits(max_connections=16, max_keepalive_connections=16)
         self._http = httpx.Client(timeout=timeout_s, limits=limits, trust_env=False)
 
@@ -127,10 +141,23 @@ class Client:
         """Call a tool; raises `ToolRefused`, `BadAnswer` or `httpx.TransportError`."""
         headers, body = request(tool, arguments, self._token)
         started = time.perf_counter()
-        answer = self._http.post(self.url, headers=headers, content=body)
+        with self._http.stream("POST", self.url, headers=headers, content=body) as answer:
+            told = self._whole(answer, started)
         took_s = time.perf_counter() - started
-        content = content_of(answer.status_code, answer.content)
+        content = content_of(answer.status_code, told)
         return Answer(content, stages_of(answer.headers.get("server-timing", "")), took_s)
+
+    def _whole(self, answer: httpx.Response, started: float) -> bytes:
+        """An answer's body; one that never ends would be read for ever, a piece at a time."""
+        parts, size = [], 0
+        for part in answer.iter_bytes():
+            parts.append(part)
+            size += len(part)
+            if size > MOST_BYTES:
+                raise BadAnswer(f"the answer is longer than {MOST_BYTES} bytes")
+            if time.perf_counter() - started > self._timeout_s:
+                raise httpx.ReadTimeout(f"the answer has no end within {self._timeout_s:g} s")
+        return b"".join(parts)
 
     def close(self) -> None:
         """Close the connections."""

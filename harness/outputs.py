@@ -3,9 +3,10 @@
 import xml.etree.ElementTree as ET
 
 from harness import report, results
+from harness.plain_text import UNSHOWN
 from harness.report import markdown, moved_view
 from harness.report.gate_view import WORST_FIRST
-from harness.report.markdown import cell
+from harness.report.markdown import cell, code
 from harness.report.moved_view import MovedView
 from harness.results import Records
 from harness.runs import GateRecord, RunFolder, RunRecord
@@ -25,12 +26,16 @@ MARKS = {
 
 
 def write(folder: RunFolder, run: RunRecord) -> None:
-    """Write all three."""
+    """Write all three, or none where one of them cannot be made."""
     records = results.read(folder.path)
-    folder.write("junit.xml", junit(run, records))
     moved = moved_view.view(folder.path, run)
-    folder.write("summary.md", summary(run, records, moved))
-    folder.write("report.html", report.render(folder.path, run, records))
+    pages = {
+        "junit.xml": junit(run, records),
+        "summary.md": summary(run, records, moved),
+        "report.html": report.render(folder.path, run, records),
+    }
+    for name, text in pages.items():
+        folder.write(name, text)
 
 
 def junit(run: RunRecord, records: Records) -> str:
@@ -38,18 +43,18 @@ def junit(run: RunRecord, records: Records) -> str:
     suites = ET.Element("testsuites", name=f"cortex-harness {run.id}")
     gates = ET.SubElement(suites, "testsuite", name="gates")
     for gate in run.gates:
-        case = ET.SubElement(gates, "testcase", classname="gates", name=_xml(gate.id))
+        case = ET.SubElement(gates, "testcase", classname="gates", name=gate.id)
         if gate.standing == "fell":
-            ET.SubElement(case, "failure", message=_xml(gate.why))
+            ET.SubElement(case, "failure", message=gate.why)
         elif gate.standing in ("not-applicable", "waived"):
-            ET.SubElement(case, "skipped", message=_xml(gate.why))
+            ET.SubElement(case, "skipped", message=gate.why)
         elif gate.standing != "held":
-            ET.SubElement(case, "error", message=_xml(f"{gate.standing}: {gate.why}"))
+            ET.SubElement(case, "error", message=f"{gate.standing}: {gate.why}")
     for name, suite in run.suites.items():
         element = ET.SubElement(suites, "testsuite", name=name, time=f"{suite.took_s}")
         if suite.state != "measured":
             case = ET.SubElement(element, "testcase", classname=name, name="the suite itself")
-            ET.SubElement(case, "error", message=_xml(f"{suite.state}: {suite.message}"))
+            ET.SubElement(case, "error", message=f"{suite.state}: {suite.message}")
         for one in records.cases:
             if one.suite == name:
                 _case(element, one)
@@ -57,19 +62,22 @@ def junit(run: RunRecord, records: Records) -> str:
         _count(element)
     for total in ("tests", "failures", "errors"):
         suites.set(total, str(sum(int(element.get(total, "0")) for element in suites)))
+    for element in suites.iter():
+        element.attrib.update({name: _xml(value) for name, value in element.attrib.items()})
+        element.text = _xml(element.text) if element.text else None
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def _case(parent: ET.Element, one: results.Case) -> None:
-    case = ET.SubElement(parent, "testcase", classname=one.suite, name=_xml(one.name))
+    case = ET.SubElement(parent, "testcase", classname=one.suite, name=one.name)
     case.set("time", f"{one.took_s:.3f}")
     if one.outcome == "skipped":
-        ET.SubElement(case, "skipped", message=_xml(one.note or one.name))
+        ET.SubElement(case, "skipped", message=one.note or one.name)
     elif one.outcome != "passed":
         tag = "failure" if one.outcome == "failed" else "error"
-        found = ET.SubElement(case, tag, message=_xml(one.note or one.name))
-        found.text = _xml(f"expected: {one.expected}\nactual:   {one.actual}")
+        found = ET.SubElement(case, tag, message=one.note or one.name)
+        found.text = f"expected: {one.expected}\nactual:   {one.actual}"
 
 
 def _count(suite: ET.Element) -> None:
@@ -81,7 +89,8 @@ def _count(suite: ET.Element) -> None:
 def _xml(text: str) -> str:
     """Characters XML has no way to write become a replacement."""
     return "".join(
-        c if c in "\t\n\r" or (ord(c) >= 32 and c not in "\ufffe\uffff") else "�" for c in text
+        "�" if "\ud800" <= c <= "\udfff" or c in "\ufffe\uffff" else c
+        for c in text.translate(UNSHOWN)
     )
 
 
@@ -91,7 +100,7 @@ def summary(run: RunRecord, records: Records, moved: MovedView | None = None) ->
     lines = [
         f"# {verdict.outcome.name}: {cell(verdict.why)}",
         "",
-        f"Run `{run.id}`, {run.profile} profile, revision `{run.revision}`"
+        f"Run {code(run.id)}, {run.profile} profile, revision {code(run.revision)}"
         f"{' with uncommitted changes' if run.dirty else ''}, status {run.status}.",
         "",
         *markdown.in_short(run, records, moved),
@@ -107,8 +116,8 @@ def summary(run: RunRecord, records: Records, moved: MovedView | None = None) ->
     if run.waivers:
         lines += ["| waiver of | until | by | state | reason |", "|---|---|---|---|---|"]
         lines += [
-            f"| `{one.gate}` {one.set} | {one.until} | {cell(one.by)} | {one.state} | "
-            f"{cell(one.reason)} |"
+            f"| {code(one.gate)} {cell(one.set)} | {cell(one.until)} | {cell(one.by)} | "
+            f"{one.state} | {cell(one.reason)} |"
             for one in run.waivers
         ]
         lines.append("")
@@ -118,7 +127,7 @@ def summary(run: RunRecord, records: Records, moved: MovedView | None = None) ->
 
 
 def _gate_row(gate: GateRecord) -> str:
-    return f"| {cell(gate.title)} `{gate.id}` | {MARKS[gate.standing]} | {cell(gate.why)} |"
+    return f"| {cell(gate.title)} {code(gate.id)} | {MARKS[gate.standing]} | {cell(gate.why)} |"
 
 
 def _worst_first(gate: GateRecord) -> int:

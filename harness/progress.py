@@ -7,14 +7,30 @@ from contextlib import contextmanager
 
 import click
 
+from harness.plain_text import UNSHOWN
+
 EVERY_S = 5.0
 Step = Callable[[int], None]
 
 
 def say(text: str) -> None:
-    """Print one line now."""
-    click.echo(text)
+    """Print a text now; what it quotes cannot speak to the terminal or to a CI runner."""
+    tell(plain(text))
+
+
+def tell(line: str) -> None:
+    """Print a line as it is: one that is meant to be a command of a CI runner."""
+    click.echo(line)
     sys.stdout.flush()
+
+
+def plain(text: str) -> str:
+    """A text without control characters and workflow commands, wherever its lines begin.
+
+    GitHub takes a line for a command that begins with `::`, or has `##[` anywhere.
+    """
+    lines = [line.translate(UNSHOWN).replace("##[", "## [") for line in text.splitlines()]
+    return "\n".join(f"| {line}" if line.lstrip().startswith("::") else line for line in lines)
 
 
 @contextmanager

@@ -1,8 +1,10 @@
 """What a stack says of itself: versions, model, index parameters, the database's settings."""
 
-import httpx
+import json
+
 import psycopg
 
+from harness import plain_get
 from harness.errors import StackFailed
 from harness.runs import StackRecord
 from harness.targets import Targets
@@ -26,6 +28,7 @@ _INDEXES = (
     "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname NOT LIKE 'pg\\_%' ORDER BY 1"
 )
 _SETTINGS = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY(%s) ORDER BY 1"
+SAYS_WITHIN_S = 20.0
 VECTOR_INDEXES = (" USING hnsw ", " USING ivfflat ")
 
 
@@ -69,11 +72,15 @@ def _describe_database(url: str, made: StackRecord) -> None:
 
 def _model(found: Targets) -> str:
     """The embedding model with its revision, as the service itself says."""
+    url = f"{found.services.embedding.url}/info"
     try:
-        answer = httpx.get(f"{found.services.embedding.url}/info", timeout=20, trust_env=False)
-        info = answer.raise_for_status().json()
-    except (httpx.HTTPError, ValueError) as err:
+        status, body = plain_get.get(url, SAYS_WITHIN_S)
+        info = json.loads(body)
+    except (StackFailed, ValueError, RecursionError) as err:
         raise StackFailed(f"the embedding service does not say what it is: {err}") from err
+    if status != 200 or not isinstance(info, dict):
+        told = f"HTTP {status}: {body[:200]!r}"
+        raise StackFailed(f"the embedding service does not say what it is: {url}: {told}")
     revision = info.get("model_sha")
     name = str(info.get("model_id", found.services.embedding.model))
     return f"{name}@{revision}" if revision else name

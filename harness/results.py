@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard
 
 import pydantic
 
@@ -137,7 +137,12 @@ def read_lines(path: Path) -> Iterator[Record]:
             try:
                 yield _READ.validate_json(line)
             except ValueError as err:
-                raise UsageMistake(f"{path}:{number}: not a record of a run: {err}") from err
+                why = err.errors(include_url=False)[0]["msg"] if _is_shape(err) else str(err)
+                raise UsageMistake(f"{path}:{number}: not a record of a run: {why}") from err
+
+
+def _is_shape(err: ValueError) -> TypeGuard[pydantic.ValidationError]:
+    return isinstance(err, pydantic.ValidationError)
 
 
 def read(run: Path) -> Records:

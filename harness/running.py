@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import httpx
-
 from harness import (
     adapters,
+    baselines,
     environment,
     gates_file,
     interrupts,
     judging,
     outputs,
+    plain_get,
     progress,
     provenance,
     stack,
@@ -40,6 +40,7 @@ from harness.verdicts import Verdict
 
 RUNTIMES = ("native",)
 CASE_SUITES = ("contract",)
+ANSWERS_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,8 @@ def run(options: Options) -> tuple[RunFolder, Verdict]:
     waivers.read_for(
         options.evals, gates, [*(one.name for one in collected.sets), *collected.left_out]
     )
+    # A baseline that cannot be read is told now, not after the measuring.
+    baselines.read(baselines.path_of(options.evals, options.profile))
     foreign = _foreign(options)
     load = {}
     _check_adapter(options)
@@ -87,9 +90,10 @@ def run(options: Options) -> tuple[RunFolder, Verdict]:
     progress.say(f"run {record.id}: {', '.join(options.suites)}, {options.profile} profile")
     for name, why in collected.left_out.items():
         progress.say(f"  left out: {name}: {why}")
-    with interrupts.heeded():
-        _measure_all(options, collected.sets, folder, record, foreign)
-    return folder, _end(options, folder, record, gates)
+    with interrupts.ignored():
+        with interrupts.heeded():
+            _measure_all(options, collected.sets, folder, record, foreign)
+        return folder, _end(options, folder, record, gates)
 
 
 def _collected(options: Options) -> Collected:
@@ -209,6 +213,11 @@ def _measure_all(
     except HarnessError as err:
         record.status = "failed"
         _note_rest(options, record, SuiteRecord(state="failed", message=str(err)))
+    except Exception as err:  # noqa: BLE001 - whatever happens, the folder gets its verdict
+        record.status = "failed"
+        _keep_trace(folder, "run")
+        message = f"{type(err).__name__}: {err}"
+        _note_rest(options, record, SuiteRecord(state="failed", message=message))
 
 
 def _own_stack(options: Options, folder: RunFolder) -> contextlib.AbstractContextManager[Targets]:
@@ -251,13 +260,17 @@ def _measure(name: str, context: Context, record: RunRecord) -> None:
         raise
     except Exception as err:  # noqa: BLE001 - a suite that crashes must not take the others along
         state.state, state.message = "failed", f"{type(err).__name__}: {err}"
-        trace = context.folder.path / "logs" / f"{name}-crash.log"
-        trace.parent.mkdir(exist_ok=True)
-        trace.write_text(traceback.format_exc(), encoding="utf-8")
+        _keep_trace(context.folder, name)
         progress.say(f"  {name} failed: {state.message}")
     finally:
         state.took_s = round(time.monotonic() - started, 3)
         record.suites[name] = state
+
+
+def _keep_trace(folder: RunFolder, name: str) -> None:
+    """Where it went wrong, for whoever mends it; a full disk is no second failure."""
+    with contextlib.suppress(HarnessError):
+        folder.write(f"logs/{name}-crash.log", traceback.format_exc())
 
 
 def _counted(name: str, cases: list[Case]) -> Iterator[Record]:
@@ -278,8 +291,8 @@ def _must_answer(found: Targets) -> None:
     """A memory server that is not there is no gate that fell."""
     url = found.services.memory.url
     try:
-        httpx.get(f"{url}/health/live", timeout=20, trust_env=False)
-    except httpx.HTTPError as err:
+        plain_get.get(f"{url}/health/live", ANSWERS_WITHIN_S)
+    except StackFailed as err:
         raise StackFailed(f"the memory server at {url} does not answer: {err}") from err
 
 

@@ -237,7 +237,9 @@ class RunFolder:
             found = json.loads(path.read_bytes())
         except FileNotFoundError as err:
             raise UsageMistake(f"{self.path}: is not a run folder; it has no run.json") from err
-        except ValueError as err:
+        except OSError as err:
+            raise UsageMistake(f"{path}: cannot be read ({err.strerror})") from err
+        except (ValueError, RecursionError) as err:
             raise UsageMistake(f"{path}: not JSON: {err}") from err
         schema = found.get("schema") if isinstance(found, dict) else None
         if schema != SCHEMA:
@@ -245,7 +247,9 @@ class RunFolder:
         try:
             return RunRecord.model_validate(found)
         except pydantic.ValidationError as err:
-            raise UsageMistake(f"{path}: {err}") from err
+            first = err.errors(include_input=False, include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise UsageMistake(f"{path}: {place}: {first['msg']}; measure again") from err
 
 
 def _unwritten(path: Path, err: OSError) -> HarnessError:

@@ -35,7 +35,8 @@ class Verdict:
     @property
     def line(self) -> str:
         """The last line a command prints."""
-        return f"verdict: {self.outcome.name} (exit {self.outcome.value}): {self.why}"
+        why = " ".join(self.why.split())
+        return f"verdict: {self.outcome.name} (exit {self.outcome.value}): {why}"
 
 
 def conclude(standings: dict[str, Standing], suites: dict[str, SuiteState]) -> Verdict:

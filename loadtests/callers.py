@@ -7,7 +7,7 @@ machines with Locust's own `--master --expect-workers N` and `--worker`, the pla
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from locust.env import Environment
 from locust.exception import StopUser
 from locust.runners import MasterRunner, Runner, WorkerRunner
 
-from harness import mcp
-from loadtests.plans import Call, Plan, Shape
+from loadtests.answers import TOLD, Told
+from loadtests.plans import Call, Plan
 from loadtests.recording import Recorder, merged, now, timing_of
 
 CPU_EVERY_S = 1.0
@@ -159,15 +159,16 @@ class _Callers(FastHttpUser):
             run.recorder.start(due_s)
         try:
             try:
-                answered_s, error, timing = self._answered(call)
+                answered_s, told, timing = self._answered(call)
             except Exception as err:  # noqa: BLE001 - whatever an answer does to us is its failure
-                answered_s, error, timing = now(), f"{type(err).__name__}: {err}"[:200], ""
+                answered_s, told, timing = now(), Told(f"{type(err).__name__}: {err}"[:200]), ""
             if timed:
-                run.recorder.add(call.workload, (due_s, sent_s, answered_s), error, timing)
+                times_s = (due_s, sent_s, answered_s)
+                run.recorder.add(call.workload, times_s, told.error, timing, told.first_hit)
         finally:
             run.finish_one()
 
-    def _answered(self, call: Call) -> tuple[float, str, str]:
+    def _answered(self, call: Call) -> tuple[float, Told, str]:
         """When the answer was there, what is wrong with it, if anything, its `Server-Timing`."""
         with self.client.post(
             call.url,
@@ -177,34 +178,10 @@ class _Callers(FastHttpUser):
             catch_response=True,
         ) as answer:
             answered_s = now()
-            error = _ERRORS[call.shape](answer)
-            if error:
-                answer.failure(error)
-            return answered_s, error, timing_of(answer.headers or {})
-
-
-def _error_of_tool(answer: Any) -> str:
-    """Why an answer is not a whole one; a degraded search counts as failed."""
-    if answer.status_code == 0:
-        return f"no answer: {type(answer.error).__name__}"
-    try:
-        content = mcp.content_of(answer.status_code, answer.content or b"")
-    except (mcp.ToolRefused, mcp.BadAnswer) as err:
-        return f"HTTP {answer.status_code}: {err}"
-    degraded = content.get("degraded")
-    return f"degraded: {degraded}" if degraded else ""
-
-
-def _error_of_embedding(answer: Any) -> str:
-    """Why an answer is not a list of vectors; a refusal for overload (429) is a failure too."""
-    if answer.status_code == 0:
-        return f"no answer: {type(answer.error).__name__}"
-    if answer.status_code != 200:
-        return f"HTTP {answer.status_code}: {(answer.content or b'')[:160]!r}"
-    return "" if (answer.content or b"").startswith(b"[[") else "the answer is no list of vectors"
-
-
-_ERRORS: dict[Shape, Callable[[Any], str]] = {"mcp": _error_of_tool, "embed": _error_of_embedding}
+            told = TOLD[call.shape](answer)
+            if told.error:
+                answer.failure(told.error)
+            return answered_s, told, timing_of(answer.headers or {})
 
 
 class ClosedCallers(_Callers):

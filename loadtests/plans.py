@@ -7,8 +7,8 @@ from typing import Literal
 
 SCHEMA = "cortex.load-result/3"
 
-Shape = Literal["mcp", "embed"]
-"""How an answer is read: a tool's result, or a list of vectors."""
+Shape = Literal["mcp", "search", "write", "embed"]
+"""How an answer is read: any tool's result, one with hits, one with an item, a list of vectors."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,16 @@ import psutil
 
 from harness import mcp
 from harness.measures.latency import Latencies
-from harness.measures.stages import Stretch, split
+from harness.measures.stages import RESTS, Stretch, split
 from loadtests.plans import SCHEMA
 
 KEPT_SAMPLES = 100_000
+KEPT_STAGES = 100
+OTHER_STAGES = "other stages"
+KEPT_ERRORS = 100
+OTHER_ERRORS = "errors in other words"
+KEPT_HITS = 2
+"""Two different first hits are enough to see that not every search is answered alike."""
 
 
 class Recorder:
@@ -25,6 +31,8 @@ class Recorder:
         self.workloads: defaultdict[str, Latencies] = defaultdict(Latencies)
         self.dropped = self.answered = 0
         self.errors: Counter[str] = Counter()
+        self.with_hits = self.without_hits = 0
+        self.first_hits: list[str] = []
         self.samples: list[tuple[float, float, float, float, int]] = []
         self.started_s: float | None = None
         self.ended_s = 0.0
@@ -42,9 +50,17 @@ class Recorder:
         self.dropped += 1
 
     def add(
-        self, workload: str, times_s: tuple[float, float, float], error: str, timing: str
+        self,
+        workload: str,
+        times_s: tuple[float, float, float],
+        error: str,
+        timing: str,
+        first_hit: str | None = None,
     ) -> None:
-        """Keep one call: when it was due, sent and answered, in seconds of one steady clock."""
+        """Keep one call: when it was due, sent and answered, in seconds of one steady clock.
+
+        `first_hit` is a search's first hit, empty where it found nothing.
+        """
         due_s, sent_s, answered_s = times_s
         self.answered += 1
         self.ended_s = max(self.ended_s, answered_s)
@@ -54,20 +70,42 @@ class Recorder:
         self.service.record(service_s)
         self.lag.record(lag_s)
         if error:
-            self.errors[error[:200]] += 1
-        else:
-            self._add_stages(workload, service_s, mcp.stretches_of(timing))
+            self._add_error(error[:200])
+        elif first_hit is not None:
+            self._add_hit(first_hit)
         if len(self.samples) < KEPT_SAMPLES:
             row = (due_s - (self.started_s or 0), lag_s, service_s, response_s, int(not error))
             self.samples.append(row)
+        if not error:
+            self._add_stages(workload, service_s, mcp.stretches_of(timing))
+
+    def _add_error(self, error: str) -> None:
+        """Count an error by its words, as far as they are few."""
+        kept = error in self.errors or len(self.errors) < KEPT_ERRORS
+        self.errors[error if kept else OTHER_ERRORS] += 1
+
+    def _add_hit(self, first_hit: str) -> None:
+        """Count a search, and keep a first hit that is another one than before."""
+        if not first_hit:
+            self.without_hits += 1
+            return
+        self.with_hits += 1
+        if len(self.first_hits) < KEPT_HITS and first_hit not in self.first_hits:
+            self.first_hits.append(first_hit)
 
     def _add_stages(self, workload: str, service_s: float, told: Sequence[Stretch]) -> None:
         """How long each stage ran, what of it was waited for, and what has no name."""
         found = split(told, service_s * 1000)
         for name, took_ms in (found.ran | found.rests).items():
-            self.stages[f"{workload}/{name}"].record(took_ms / 1000)
+            self.stages[self._stage(workload, name)].record(took_ms / 1000)
         for name, took_ms in found.waited.items():
-            self.waited[f"{workload}/{name}"].record(took_ms / 1000)
+            self.waited[self._stage(workload, name)].record(took_ms / 1000)
+
+    def _stage(self, workload: str, name: str) -> str:
+        """Where a stage is kept: a server that has a new name for each call fills no memory."""
+        key = f"{workload}/{name}"
+        kept = key in self.stages or name in RESTS or len(self.stages) < KEPT_STAGES
+        return key if kept else f"{workload}/{OTHER_STAGES}"
 
     def sample_cpu(self) -> None:
         """Keep the CPU this process used since the last call, in cores."""
@@ -88,6 +126,9 @@ class Recorder:
             "answered": self.answered,
             "dropped": self.dropped,
             "errors": dict(self.errors),
+            "with_hits": self.with_hits,
+            "without_hits": self.without_hits,
+            "first_hits": self.first_hits,
             "elapsed_s": max(elapsed_s, 0.0),
             "cpu_cores": self.cpu_cores,
             "samples": self.samples,
@@ -134,6 +175,9 @@ def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "answered": sum(one["answered"] for one in found),
         "dropped": sum(one["dropped"] for one in found),
         "errors": dict(errors),
+        "with_hits": sum(one["with_hits"] for one in found),
+        "without_hits": sum(one["without_hits"] for one in found),
+        "first_hits": sorted({hit for one in found for hit in one["first_hits"]})[:KEPT_HITS],
         "elapsed_s": max(one["elapsed_s"] for one in found),
         "cpu_cores": max(
             (one["cpu_cores"] for one in found), key=lambda c: sum(c) / max(1, len(c))

@@ -4,7 +4,7 @@ from harness.comparisons import ChangeRecord, CompareRecord
 from harness.outputs import LISTED, MARKS, SUMMARY_BYTES
 from harness.report import compare_view
 from harness.report.gate_view import WORST_FIRST
-from harness.report.markdown import cell
+from harness.report.markdown import cell, code
 from harness.runs import RunFolder
 
 MOVED = 20
@@ -22,8 +22,9 @@ def summary(record: CompareRecord) -> str:
     lines = [
         f"# {verdict.outcome.name}: {cell(verdict.why)}",
         "",
-        f"Comparison `{record.id}`: `{record.candidate.name}` ({record.candidate.revision}) "
-        f"against `{record.base.name}` ({record.base.revision}), status {record.status}.",
+        f"Comparison {code(record.id)}: {code(record.candidate.name)} "
+        f"({code(record.candidate.revision)}) "
+        f"against {code(record.base.name)} ({code(record.base.revision)}), status {record.status}.",
         "",
         *[f"- {cell(note)}" for note in record.notes],
     ]
@@ -46,14 +47,14 @@ def summary(record: CompareRecord) -> str:
         lines += ["", "| gate | stands | why |", "|---|---|---|"]
         worst = sorted(record.gates, key=lambda gate: WORST_FIRST.index(gate.standing))
         lines += [
-            f"| {cell(one.title)} `{one.id}` | {MARKS[one.standing]} | {cell(one.why)} |"
+            f"| {cell(one.title)} {code(one.id)} | {MARKS[one.standing]} | {cell(one.why)} |"
             for one in worst[:LISTED]
         ]
     for title, moved in (("lost", record.losses), ("won", record.wins)):
         if moved:
             lines += ["", f"| {title} | was | now |", "|---|---|---|"]
             lines += [
-                f"| `{one.query}` {cell(one.text)} | {one.was:.3f} | {one.now:.3f} |"
+                f"| {code(one.query)} {cell(one.text)} | {one.was:.3f} | {one.now:.3f} |"
                 for one in moved[:MOVED]
             ]
     text = "\n".join(lines) + "\n"

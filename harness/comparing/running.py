@@ -69,9 +69,10 @@ def compare(options: Options) -> tuple[RunFolder, Verdict]:
     record = _begun(options, limits, found, folder, now)
     comparisons.save(folder, record)
     progress.say(f"comparison {record.id}: {limits.pairs} pairs of {limits.calls} searches or more")
-    with interrupts.heeded():
-        _measure(options, found, folder, record, limits, gates, given)
-    return folder, _end(folder, record)
+    with interrupts.ignored():
+        with interrupts.heeded():
+            _measure(options, found, folder, record, limits, gates, given)
+        return folder, _end(folder, record)
 
 
 def _limits(found: Limits, pairs: int | None) -> Limits:

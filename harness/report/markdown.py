@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from harness.plain_text import UNSHOWN
 from harness.report import short_view
 from harness.report.moved_view import MovedView
 from harness.results import Case, Records
@@ -10,13 +11,17 @@ from harness.runs import RunRecord
 SHOWN_FAULTS = 60
 LONGEST_CELL = 500
 MACRO = "all"
-_UNWRITABLE = dict.fromkeys((*range(32), *range(127, 160)), "\ufffd")
 
 
 def cell(text: str) -> str:
     """A text in one line that stays text in a cell of a Markdown table."""
-    line = " ".join(text.split())[:LONGEST_CELL].translate(_UNWRITABLE)
+    line = " ".join(text.split())[:LONGEST_CELL].translate(UNSHOWN)
     return line.replace("|", "\\|").replace("<", "&lt;").replace("](", "]\\(")
+
+
+def code(text: str) -> str:
+    """A text in one line that stays text, and in a cell, as code."""
+    return f"`{cell(text).replace('`', chr(39))}`"
 
 
 def in_short(run: RunRecord, records: Records, moved: MovedView | None) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jinja2
 
+from harness.plain_text import UNSHOWN
 from harness.report import (
     flame_view,
     gate_view,
@@ -92,11 +93,7 @@ def render(run_folder: Path, run: RunRecord, records: Records) -> str:
         listed=LISTED,
         detailed=DETAILED,
     )
-    return page.translate(_UNWRITABLE).encode("utf-8", "replace").decode("utf-8")
-
-
-_UNWRITABLE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), "\ufffd")
-"""Characters that no page may hold, whoever put them into a name or an answer."""
+    return page.translate(UNSHOWN).encode("utf-8", "replace").decode("utf-8")
 
 
 def templates() -> jinja2.Environment:

@@ -3,9 +3,10 @@
 import yaml
 from conftest import Harness
 
-from harness import annotations
+from harness import annotations, progress
 from harness.environment import ROOT
 from harness.runs import GateRecord
+from harness.verdicts import Outcome, Verdict
 
 WORKFLOW = ROOT / ".github" / "workflows" / "gate.yml"
 
@@ -81,3 +82,18 @@ def test_the_workflow_lets_the_gates_exit_code_decide() -> None:
     assert "reports/runs/*" not in summary, "where no run was made, the shell finds no such file"
     assert workflow["permissions"] == {"contents": "read"}
     assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+
+
+def test_nothing_that_is_quoted_becomes_a_command_of_the_runner_or_a_line_of_its_own() -> None:
+    quoted = "it said\n  ::error::pwned\r::set-output name=x::y\n##[error]pwned \x1b[2J \u202eback"
+
+    said = progress.plain(quoted)
+
+    for line in said.replace("\r", "\n").split("\n"):
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    verdict = Verdict(outcome=Outcome.BROKEN, why=f"the suite failed: {quoted}")
+    assert len(verdict.line.splitlines()) == 1
+    assert verdict.line.startswith("verdict: BROKEN (exit 4): the suite failed: it said ::error::")

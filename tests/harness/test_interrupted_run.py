@@ -2,6 +2,8 @@
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -57,6 +59,37 @@ def test_an_interrupted_run_leaves_a_valid_partial_folder(
     assert len(services) == 2
     for pid in [process.pid for process in family] + services:
         wait_for(lambda pid=pid: _gone(pid), f"the end of process {pid}")
+
+
+def test_an_interrupt_within_an_import_keeps_the_exit_code(tmp_path: Path) -> None:
+    made_from_text = (
+        "import os, signal; os.kill(os.getpid(), signal.SIGINT); [0 for _ in 'ab' * 99]"
+    )
+    program = (
+        "import sys\nfrom harness import interrupts\n"
+        f"try:\n with interrupts.heeded():\n  exec({made_from_text!r})\n"
+        "except KeyboardInterrupt:\n sys.exit(4)\n"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", program])
+
+    assert ended.returncode == 4
+
+
+def test_signals_without_end_do_not_stop_the_verdict_from_being_written(harness: Harness) -> None:
+    child = harness.start("run", "relevance", *harness.options, CORTEX_FAKE_FAULT="slow")
+    wait_for(lambda: list(harness.runs.glob("*/logs/memory-hybrid.log")), "the first searches")
+    deadline = time.monotonic() + WITHIN_S
+
+    while not list(harness.runs.glob("*/report.html")) and child.poll() is None:
+        assert time.monotonic() < deadline
+        child.send_signal(signal.SIGTERM)
+        time.sleep(0.01)
+    ended = harness.end(child)
+
+    assert ended.code == 4, ended.output
+    assert ended.verdict.startswith("verdict: BROKEN (exit 4): interrupted: relevance")
+    assert ended.json["verdict"]["line"] == ended.verdict
 
 
 def _gone(pid: int) -> bool:

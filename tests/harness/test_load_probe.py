@@ -134,6 +134,23 @@ def test_the_calls_of_a_workload_are_all_different_and_the_same_each_time(
         ("warm_up_s = 0.5", "warm_up_s = 3.0", "warm_up_s leaves nothing to measure"),
         ("seconds = 3.0", "seconds = 0.01\nprocesses = 0", "quick.processes is 0"),
         ("seconds = 3.0", "seconds = = 3", "not TOML"),
+        ("seconds = 3.0", "seconds = inf", "quick.seconds is inf"),
+        ("seconds = 3.0", "seconds = 1e15", "quick.seconds is 1000000000000000.0"),
+        (
+            "per_second = 20.0\nseconds = 3.0",
+            "per_second = 2000\nseconds = 80000",
+            "160000000 calls",
+        ),
+        ("pool = 16", "mix = { embedding = nan }", "quick.mix.embedding is nan"),
+        ("lag_p99_ms = 1000.0", "lag_p99_ms = nan", "valid.lag_p99_ms is nan"),
+        ("lag_p99_ms = 1000.0", "achieved = nan", "valid.achieved is nan"),
+        ("lag_p99_ms = 1000.0", "client_cores = -1", "valid.client_cores is -1"),
+        (
+            "per_second = 20.0\nseconds = 3.0",
+            "phases = [{ name = 'a', per_second = 5, seconds = 1 },"
+            " { name = 'a', per_second = 9, seconds = 1 }]",
+            "two phases have the same name",
+        ),
     ],
 )
 def test_an_impossible_profile_is_refused_by_file_and_key(
@@ -146,6 +163,20 @@ def test_an_impossible_profile_is_refused_by_file_and_key(
         profiles.read_all(harness.profiles, "quick")
 
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [b"about = '\xe4'", None])
+def test_a_profile_that_is_no_text_is_refused_by_name(
+    harness: Harness, content: bytes | None
+) -> None:
+    path = harness.profiles / "broken.toml"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+
+    with pytest.raises(UsageMistake, match=r"broken\.toml"):
+        profiles.read_all(harness.profiles, "quick")
 
 
 def test_the_committed_profiles_can_be_read() -> None:

@@ -35,6 +35,24 @@ class Measured:
     watched: "Watched | None" = None
 
 
+MOST_WITHOUT_HIT = 0.5
+SAME_HIT = 20
+"""So many different searches with one and the same first hit are no searches."""
+
+
+def _found(recorded: Recorded) -> list[str]:
+    """Was anything searched at all? A server that need not look is as fast as it likes."""
+    reasons = []
+    searches = recorded.with_hits + recorded.without_hits
+    if recorded.without_hits > MOST_WITHOUT_HIT * searches:
+        reasons.append(f"{recorded.without_hits} of {searches} searches found nothing")
+    if recorded.with_hits >= SAME_HIT and len(recorded.first_hits) < 2:
+        reasons.append(
+            f"all {recorded.with_hits} searches that found something had the same first hit"
+        )
+    return reasons
+
+
 def judged(
     profile: LoadProfile, size: Closed | Open, plan: Plan, recorded: Recorded, ceiling: float
 ) -> Measured:
@@ -59,6 +77,7 @@ def judged(
         short.append("nothing was answered")
     if achieved < valid.achieved:
         short.append(f"achieved {achieved:.3f} of what was asked; want {valid.achieved}")
+    short += _found(recorded)
     if recorded.dropped:
         short.append(f"{recorded.dropped} arrivals dropped: the pool was full")
     if cores > valid.client_cores:

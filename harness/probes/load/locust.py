@@ -23,7 +23,8 @@ SPARE_S = 60.0
 class Recorded(pydantic.BaseModel):
     """What a load process left: histograms as text, counts, its own CPU.
 
-    `stages` and `waited` are by `workload/stage`.
+    `stages` and `waited` are by `workload/stage`. Searches answered whole have hits or none;
+    `first_hits` are the first two different ones.
     """
 
     model_config = pydantic.ConfigDict(extra="forbid")
@@ -38,6 +39,9 @@ class Recorded(pydantic.BaseModel):
     answered: int
     dropped: int
     errors: dict[str, int]
+    with_hits: int = 0
+    without_hits: int = 0
+    first_hits: list[str] = []
     elapsed_s: float
     cpu_cores: list[float]
     lost: int = 0

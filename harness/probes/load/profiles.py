@@ -15,8 +15,12 @@ from harness.probes.load.workloads import WORKLOADS
 
 
 class _Shape(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+
+LONGEST_S = 86_400.0
+MOST_CALLS = 1_000_000
+"""Every call of a plan is made before the first is sent, and held in memory."""
 
 Mix = dict[str, float]
 """Workloads by name, each with its share of the calls."""
@@ -41,9 +45,9 @@ class Closed(_Size):
     """Callers who wait: how many, and how many calls they make in all."""
 
     users: int = pydantic.Field(ge=1, le=500)
-    searches: int = pydantic.Field(ge=1)
-    warm_up: int = pydantic.Field(default=0, ge=0)
-    think_s: float = pydantic.Field(default=0, ge=0)
+    searches: int = pydantic.Field(ge=1, le=MOST_CALLS)
+    warm_up: int = pydantic.Field(default=0, ge=0, le=MOST_CALLS)
+    think_s: float = pydantic.Field(default=0, ge=0, le=LONGEST_S)
 
     @pydantic.model_validator(mode="after")
     def _deals_out_evenly(self) -> "Closed":
@@ -57,7 +61,7 @@ class Phase(_Shape):
 
     name: str
     per_second: float = pydantic.Field(gt=0, le=2000)
-    seconds: float = pydantic.Field(gt=0)
+    seconds: float = pydantic.Field(gt=0, le=LONGEST_S)
 
 
 class Open(_Size):
@@ -67,7 +71,7 @@ class Open(_Size):
     """
 
     per_second: float = pydantic.Field(default=0, ge=0, le=2000)
-    seconds: float = pydantic.Field(default=0, ge=0)
+    seconds: float = pydantic.Field(default=0, ge=0, le=LONGEST_S)
     phases: list[Phase] = []
     warm_up_s: float = pydantic.Field(default=0, ge=0)
     pool: int = pydantic.Field(default=64, ge=1)
@@ -83,6 +87,11 @@ class Open(_Size):
                 raise ValueError(f"phase {one.name!r} has not one call in it")
         if self.warm_up_s >= sum(one.seconds for one in self.stretches):
             raise ValueError("warm_up_s leaves nothing to measure")
+        calls = sum(one.per_second * one.seconds for one in self.stretches)
+        if calls > MOST_CALLS:
+            raise ValueError(f"{calls:.0f} calls are more than a plan can hold ({MOST_CALLS})")
+        if len({one.name for one in self.phases}) < len(self.phases):
+            raise ValueError("two phases have the same name")
         return self
 
     @property
@@ -102,7 +111,7 @@ class Ramp(_Size):
     factor: float = pydantic.Field(default=1.25, gt=1, le=4)
     most_steps: int = pydantic.Field(default=20, ge=2, le=60)
     bisections: int = pydantic.Field(default=3, ge=0, le=8)
-    seconds: float = pydantic.Field(ge=2)
+    seconds: float = pydantic.Field(ge=2, le=LONGEST_S)
     warm_up_s: float = pydantic.Field(default=1, ge=0)
     pool: int = pydantic.Field(default=64, ge=1)
     achieved: float = pydantic.Field(default=0.98, gt=0, le=1)
@@ -118,10 +127,10 @@ class Ramp(_Size):
 class Valid(_Shape):
     """What a run must keep to in order to count."""
 
-    client_cores: float = 0.8
+    client_cores: float = pydantic.Field(default=0.8, gt=0)
     client_share: float = pydantic.Field(default=0.25, gt=0, le=1)
-    achieved: float = 0.98
-    lag_p99_ms: float = 100.0
+    achieved: float = pydantic.Field(default=0.98, ge=0, le=1)
+    lag_p99_ms: float = pydantic.Field(default=100.0, gt=0)
 
 
 class _File(_Shape):
@@ -181,7 +190,9 @@ def read_all(folder: Path, profile: Profile) -> list[LoadProfile]:
 def _read(path: Path, profile: Profile) -> LoadProfile | None:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as err:
+    except OSError as err:
+        raise UsageMistake(f"{path}: cannot be read ({err.strerror})") from err
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise UsageMistake(f"{path}: not TOML: {err}") from err
     try:
         shape = _SHAPES[str(table.get("model"))]

@@ -84,4 +84,4 @@ def _with_texts(asked: Asked, query: Query, count: int, chance: random.Random) -
 def _call(asked: Asked, query: Query) -> Call:
     arguments: dict[str, object] = {"queries": list(query.texts), **where(asked.loaded, query)}
     headers, body = mcp.request("FindItems", arguments, asked.token)
-    return Call(asked.memory_url, headers, body.decode(), "memory-search", "mcp")
+    return Call(asked.memory_url, headers, body.decode(), "memory-search", "search")

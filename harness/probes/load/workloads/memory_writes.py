@@ -29,5 +29,5 @@ def calls(asked: Asked, count: int) -> list[Call]:
             "body": title,
         }
         headers, body = mcp.request("AddItem", arguments, asked.token)
-        made.append(Call(asked.memory_url, headers, body.decode(), "memory-writes", "mcp"))
+        made.append(Call(asked.memory_url, headers, body.decode(), "memory-writes", "write"))
     return made
