@@ -97,7 +97,7 @@ def test_secrets_are_in_private_files_and_not_on_stdout(stack: Stack, tmp_path: 
 
 def test_down_leaves_no_process_and_no_port(stack: Stack) -> None:
     stack.up("postgres")
-    pids, port = stack.pids(), stack.state()["services"]["postgres"]["port"]
+    pids, port = stack.pids(), stack.state()["services"]["postgres"]["ports"]["postgres"]
 
     assert stack.down().returncode == 0
 
