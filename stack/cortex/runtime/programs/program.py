@@ -42,6 +42,9 @@ PATIENCE_S = (2.0, 10.0, 2.0)
 last one is for a machine that stood still itself, after which a sound service answers at once."""
 
 
+Say = Callable[[str], None]
+"""Tells the user a line."""
+
 Look = Callable[[float], Health]
 """Asks a service, given seconds to wait; raises `TimeoutError` for no answer in that time, and
 another `OSError` where the call was refused or broken off."""
@@ -90,6 +93,9 @@ class Program:
 
     farewell: tuple[signal.Signals, float] = (signal.SIGKILL, 1.0)
     """How one that must be replaced is asked first, and the seconds it has before it is killed."""
+
+    def fetch(self, say: Say) -> None:
+        """Fetch what no package brings, telling how far it is; quick where it is there already."""
 
     def begin(self, plan: Plan, environment: Mapping[str, str], *, again: bool) -> Start:
         """Lay down what it needs; what to run. `environment` is that of the stack's starter.
