@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pydantic
 
-from harness import score_tables
+from harness import misfits, score_tables
 from harness.errors import UsageMistake
 from harness.evidence import HYBRID, Baseline, BaselineSet, SetScores
 from harness.runs import GateRecord, RunFolder, RunRecord
@@ -64,9 +64,8 @@ def _read(path: Path) -> _File | None:
     except OSError as err:
         raise UsageMistake(f"{path}: cannot be read ({err.strerror})") from err
     except pydantic.ValidationError as err:
-        first = err.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UsageMistake(f"{path}: {place}: {first['msg']}; accept a baseline anew") from err
+        misfit = misfits.first(err)
+        raise UsageMistake(f"{path}: {misfit.place}: {misfit.why}; accept a baseline anew") from err
     if found.schema_ != SCHEMA:
         raise UsageMistake(f"{path}: schema is {found.schema_!r}; this harness reads {SCHEMA}")
     for name, one in found.sets.items():

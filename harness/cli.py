@@ -1,10 +1,9 @@
 """The `cortex-harness` command; its last line is the verdict, and its exit code says the same."""
 
-import contextlib
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,7 +14,7 @@ from harness import annotations, baselines, garbled, gates_file, judging, output
 from harness.comparing import running as comparing
 from harness.comparing import stored
 from harness.environment import ROOT
-from harness.errors import HarnessError, UsageMistake
+from harness.errors import HarnessError
 from harness.measures.pairs import LEAST_PAIRS
 from harness.probes.profiling import Wish
 from harness.progress import plain, say, tell
@@ -196,17 +195,6 @@ def _tell(folder: RunFolder) -> None:
     say(f"report: {folder.path / 'report.html'}")
 
 
-@contextlib.contextmanager
-def _kept(*runs: Path) -> Iterator[None]:
-    """While inside, kept runs are read; what is wrong with them is the caller's to mend."""
-    try:
-        yield
-    except HarnessError:
-        raise
-    except Exception as err:
-        raise UsageMistake(garbled.fault_of(runs, err)) from err
-
-
 _RUN = click.argument("run", type=FOLDER)
 _EVALS = click.option("--evals", type=FOLDER, default=ROOT / "evals", show_default=False)
 
@@ -219,7 +207,7 @@ def gate(run: Path, evals: Path) -> None:
     folder = RunFolder(run)
     record = folder.load()
     gates = gates_file.read(evals / "gates.toml")
-    with _kept(run):
+    with garbled.named(run):
         verdict = judging.judge_run(folder, record, gates, evals)
         # Rendered first: a folder that cannot be read keeps the verdict it had.
         outputs.write(folder, record)
@@ -234,7 +222,7 @@ def report(run: Path) -> None:
     """Render a run's report again from its data; ends with the run's own verdict."""
     folder = RunFolder(run)
     record = folder.load()
-    with _kept(run):
+    with garbled.named(run):
         outputs.write(folder, record)
     say(f"report: {folder.path / 'report.html'}")
     raise _Ended(record.concluded())
@@ -346,7 +334,7 @@ def compare(runs: tuple[Path, ...], base: str | None, **options: Any) -> None:
     elif base is None and len(runs) == 2:
         _only_of_builds()
         evals, out = options["evals"], options["out"]
-        with _kept(*runs):
+        with garbled.named(*runs):
             folder, verdict = stored.compare(runs[0], runs[1], evals, out, command)
     else:
         raise click.UsageError("give two run folders, or --base REF")
@@ -380,7 +368,7 @@ def accept(run: Path, evals: Path, reason: str) -> None:
     """Make a run's per-query scores the committed baseline of its profile."""
     if not reason.strip():
         raise click.UsageError("--reason is empty; say why")
-    with _kept(run):
+    with garbled.named(run):
         lines = baselines.accept(RunFolder(run), evals, reason.strip())
     for line in lines:
         say(line)

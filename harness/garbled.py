@@ -1,13 +1,27 @@
 """Which file of a kept run folder is cut short or changed, when reading it went wrong."""
 
+import contextlib
 import csv
 import json
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from harness.errors import HarnessError, UsageMistake
 
-def fault_of(runs: Iterable[Path], err: Exception) -> str:
+
+@contextlib.contextmanager
+def named(*runs: Path) -> Iterator[None]:
+    """While inside, kept runs are read; what is wrong with them is the caller's to mend."""
+    try:
+        yield
+    except HarnessError:
+        raise
+    except Exception as err:
+        raise UsageMistake(_fault_of(runs, err)) from err
+
+
+def _fault_of(runs: Iterable[Path], err: Exception) -> str:
     """The first file that cannot be read, with its line; else what did not fit, and where."""
     for run in runs:
         for path in sorted(run.rglob("*")):

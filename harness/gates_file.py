@@ -13,6 +13,7 @@ from typing import Any
 
 import pydantic
 
+from harness import misfits
 from harness.errors import UsageMistake
 from harness.gates import ALL, EACH, Gate
 from harness.measures.pairs import LEAST_PAIRS, Limits
@@ -85,8 +86,8 @@ def _limits(path: Path, lines: list[str], table: Any) -> Limits:
     try:
         limits = _LIMITS.validate_python(table)
     except pydantic.ValidationError as err:
-        first = err.errors(include_url=False)[0]
-        raise mistake(str(first["loc"][0]), f"{first['loc'][0]}: {first['msg']}") from err
+        misfit = misfits.first(err)
+        raise mistake(misfit.place.partition(".")[0], f"{misfit.place}: {misfit.why}") from err
     for key, least, most in (
         ("alpha", 1e-6, 0.1),
         ("relative", 0.01, 10),
@@ -197,8 +198,8 @@ def _gate(path: Path, start: int, entry: dict[str, Any]) -> Gate:
     try:
         return _GATE.validate_python(entry)
     except pydantic.ValidationError as err:
-        first = err.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        misfit = misfits.first(err)
         raise UsageMistake(
-            f"{path}:{start}: gate {entry['id']!r}: {place} is {first['input']!r}: {first['msg']}"
+            f"{path}:{start}: gate {entry['id']!r}: {misfit.place} is {misfit.value!r}: "
+            f"{misfit.why}"
         ) from err

@@ -5,10 +5,11 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
 
+from harness import misfits
 from harness.errors import UsageMistake
 from harness.metrics import METRICS, nearest
 
@@ -136,13 +137,11 @@ def read_lines(path: Path) -> Iterator[Record]:
         for number, line in enumerate(lines, start=1):
             try:
                 yield _READ.validate_json(line)
-            except ValueError as err:
-                why = err.errors(include_url=False)[0]["msg"] if _is_shape(err) else str(err)
+            except pydantic.ValidationError as err:
+                why = misfits.first(err).why
                 raise UsageMistake(f"{path}:{number}: not a record of a run: {why}") from err
-
-
-def _is_shape(err: ValueError) -> TypeGuard[pydantic.ValidationError]:
-    return isinstance(err, pydantic.ValidationError)
+            except ValueError as err:
+                raise UsageMistake(f"{path}:{number}: not a record of a run: {err}") from err
 
 
 def read(run: Path) -> Records:

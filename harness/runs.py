@@ -12,7 +12,7 @@ from typing import Literal
 
 import pydantic
 
-from harness import results
+from harness import misfits, results
 from harness.environment import Revision
 from harness.errors import HarnessError, UsageMistake
 from harness.evalsets.records import EvalSet
@@ -247,9 +247,8 @@ class RunFolder:
         try:
             return RunRecord.model_validate(found)
         except pydantic.ValidationError as err:
-            first = err.errors(include_input=False, include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise UsageMistake(f"{path}: {place}: {first['msg']}; measure again") from err
+            misfit = misfits.first(err)
+            raise UsageMistake(f"{path}: {misfit.place}: {misfit.why}; measure again") from err
 
 
 def _unwritten(path: Path, err: OSError) -> HarnessError:

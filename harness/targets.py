@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import pydantic
 
+from harness import misfits
 from harness.errors import UsageMistake
 
 SCHEMA = "cortex.targets/1"
@@ -97,6 +98,6 @@ def read(path: Path) -> Targets:
             f"{path}: cannot be read ({err.strerror}); is it a targets file?"
         ) from err
     except pydantic.ValidationError as err:
-        first = err.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise UsageMistake(f"{path}: {place}: {first['msg']}; expected schema {SCHEMA}") from err
+        misfit = misfits.first(err)
+        place = misfit.place or "the file"
+        raise UsageMistake(f"{path}: {place}: {misfit.why}; expected schema {SCHEMA}") from err

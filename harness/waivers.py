@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import pydantic
 
+from harness import misfits
 from harness.errors import UsageMistake
 from harness.gates import ALL, EACH, Gate, Judgement
 from harness.gates_file import GatesFile
@@ -112,10 +113,8 @@ def _waiver(path: Path, start: int, entry: Any, known: Sequence[str]) -> Waiver:
     try:
         found = _Entry.model_validate(entry)
     except pydantic.ValidationError as err:
-        first = err.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        words = first["msg"].removeprefix("Value error, ")
-        raise UsageMistake(f"{path}:{start}: {place}: {words}") from err
+        misfit = misfits.first(err)
+        raise UsageMistake(f"{path}:{start}: {misfit.place}: {misfit.why}") from err
     if found.gate not in known:
         near = ", ".join(difflib.get_close_matches(found.gate, known, n=3, cutoff=0.4))
         raise UsageMistake(

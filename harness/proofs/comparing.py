@@ -118,7 +118,7 @@ def _compared(wanted: Sequence[_Wanted], found: EvalSet) -> Iterator[dict[str, A
                     "number": one.number,
                     "stage": one.stage,
                     "blamed": speed.blamed(changes),
-                    "pairs": changes[-1].n,
+                    "pairs": max(change.n for change in changes),
                     "open": [c.series for c in changes if c.standing == "inconclusive"],
                     "changes": [
                         c.model_dump(

@@ -47,13 +47,15 @@ class _Faulty(_Handler):
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    block_on_close = False
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that leaves is no news."""
 
 
 @contextmanager
-def _serving(handler: type[_Handler]) -> Iterator[str]:
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a server that answers so."""
     server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -67,9 +69,9 @@ def _serving(handler: type[_Handler]) -> Iterator[str]:
 
 def saying_yes() -> AbstractContextManager[str]:
     """The address of a server that answers every request with 200 and an empty success."""
-    return _serving(_Handler)
+    return serving(_Handler)
 
 
 def failing() -> AbstractContextManager[str]:
     """The address of a server that answers every request with 500."""
-    return _serving(_Faulty)
+    return serving(_Faulty)

@@ -1,13 +1,13 @@
 """A server that lies as its path says: errors as success, success as errors, nothing as all."""
 
 import json
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager, suppress
+from http.server import BaseHTTPRequestHandler
 from itertools import count
 from typing import Any
+
+from contrary_server import serving
 
 HIT = {"item": {"id": "always-me", "content": "c"}, "score": 0.9}
 TIMINGS = {
@@ -82,23 +82,6 @@ class _Liar(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that leaves is no news."""
-
-
-@contextmanager
-def lying() -> Iterator[str]:
+def lying() -> AbstractContextManager[str]:
     """Its address; `ADDRESS/LIE/mcp` lies so."""
-    server = _Server(("127.0.0.1", 0), _Liar)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    return serving(_Liar)

@@ -62,7 +62,7 @@ def test_an_address_that_is_none_is_named(harness: Harness, running_stack: Path)
     running_stack.write_text(json.dumps(described).replace("http://[::1", "http://127.0.0.1:9"))
 
     assert ended.code == 2
-    assert "services.memory.mcp_url: Value error, 'http://[::1' is no address" in ended.verdict
+    assert "services.memory.mcp_url: 'http://[::1' is no address" in ended.verdict
 
 
 def test_strategies_that_cannot_be_started_are_said_to_be_not_applicable(

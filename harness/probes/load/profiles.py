@@ -7,7 +7,7 @@ from typing import Literal
 
 import pydantic
 
-from harness import adapters
+from harness import adapters, misfits
 from harness.errors import UsageMistake
 from harness.evalsets.collect import Profile
 from harness.measures.schedule import Law
@@ -202,9 +202,8 @@ def _read(path: Path, profile: Profile) -> LoadProfile | None:
     try:
         file = shape.model_validate(table)
     except pydantic.ValidationError as err:
-        first = err.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UsageMistake(f"{path}: {place} is {first['input']!r}: {first['msg']}") from err
+        misfit = misfits.first(err)
+        raise UsageMistake(f"{path}: {misfit.place} is {misfit.value!r}: {misfit.why}") from err
     if file.adapter:
         adapters.check(file.adapter)
     size = file.quick if profile == "quick" else file.full

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pydantic
 
-from harness import progress
+from harness import misfits, progress
 from harness.errors import NothingCollected, UsageMistake
 from harness.measures.latency import Latencies
 from harness.probes import load
@@ -61,9 +61,8 @@ class Wish:
                 size = Open(per_second=self.rate or 0, seconds=whole_s, warm_up_s=warm_up_s)
                 model = "open"
         except pydantic.ValidationError as err:
-            first = err.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the load"
-            raise UsageMistake(f"{place}: {first['msg']}") from err
+            misfit = misfits.first(err)
+            raise UsageMistake(f"{misfit.place or 'the load'}: {misfit.why}") from err
         return LoadProfile(name=NAME, about=about, model=model, size=size, valid=Valid())
 
 

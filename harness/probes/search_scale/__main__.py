@@ -74,11 +74,11 @@ def main() -> None:
         found = _Bench(stack, logs, asked).run()
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps(found, indent=2) + "\n")
-    text = page.written(found)
+    broken = _broken(found)
+    text = page.written(found, broken)
     print(text)
     if asked.page:
         asked.page.write_text(text)
-    broken = _broken(found)
     print("\n".join(f"BROKEN: {one}" for one in broken) or "all bounds hold")
     sys.exit(1 if broken else 0)
 

@@ -5,8 +5,8 @@ texts and real queries find neighbours among them. The noise lies in the directi
 sentences differ most: what makes a vector index's work easy or hard is in how many directions a
 vector's neighbours lie (local intrinsic dimension, Levina and Bickel 2004, 20 neighbours). The
 public sets' texts have 10 to 14 of them, these vectors 16; even noise in all 384 directions, which
-no text makes, would have 35. A text is a piece of the
-sentence and words of a made-up language, drawn by Zipf's law as words of any language are.
+no text makes, would have 35. A text is a piece of the sentence and words of a made-up language,
+drawn by Zipf's law as words of any language are.
 """
 
 import re

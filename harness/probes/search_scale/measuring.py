@@ -83,25 +83,28 @@ class Question:
 def measure(asked: Asked, cell: Cell, question: Question, exact_queries: int) -> Cell:
     """Distinct queries one after the other; recall on some further ones, every vector compared.
 
-    A call that fails or degrades is counted in `failed` and has no time.
+    A call that fails or degrades, or finds nothing where nothing narrows it, is counted in `failed`
+    and has no time.
     """
     times, stages, embeds = Latencies(), dict[str, list[float]](), list[float]()
     for number in range(cell.queries + WARM_UP):
+        if number % 4 == 0:
+            _, embed_s = asked.embedding.embed([question.ask() for _ in range(cell.texts)])
+            embeds.append(1000 * embed_s)
         texts = [question.ask() for _ in range(cell.texts)]
         try:
             answer, took_s, timing = asked.find.timed("FindItems", question.arguments(texts))
         except FAILURES:
             cell.failed += 1
             continue
-        if answer["degraded"]:
+        if answer["degraded"] or not (answer["hits"] or question.condition):
             cell.failed += 1
         elif number >= WARM_UP:
             times.record(took_s)
             for name, spent in mcp.stages_of(timing).items():
                 stages.setdefault(name, []).append(spent)
-        if number % 4 == 0:
-            _, embed_s = asked.embedding.embed([question.ask() for _ in range(cell.texts)])
-            embeds.append(1000 * embed_s)
+    if not times.n:
+        raise AssertionError(f"{cell.scope}, {cell.narrowed or 'not narrowed'}: every call failed")
     cell.find_ms = {name: times.quantile(share).value_ms for name, share in QUANTILES.items()}
     cell.stages_ms = {name: statistics.median(values) for name, values in stages.items()}
     cell.embed_ms = statistics.median(embeds)
@@ -113,7 +116,7 @@ def measure(asked: Asked, cell: Cell, question: Question, exact_queries: int) ->
 def _recall(asked: Asked, question: Question, texts: int) -> float:
     """Of one call; one that fails found nothing."""
     queries = [question.ask() for _ in range(texts)]
-    vectors, _ = asked.embedding.embed([read_plainly(one) for one in queries])
+    vectors, _ = asked.embedding.embed([_plain(one) for one in queries])
     exact = asked.floor.exact(question.slug, vectors, NEAREST, question.condition)
     arguments = question.arguments(queries) | {"explain": True}
     try:
@@ -123,7 +126,7 @@ def _recall(asked: Asked, question: Question, texts: int) -> float:
     return recall(exact, [hit["parts"]["similarity"] for hit in found["hits"]])
 
 
-def read_plainly(query: str) -> str:
+def _plain(query: str) -> str:
     """A query without the word it excludes, which is not searched for."""
     return re.sub(r" -\w+$", "", query)
 

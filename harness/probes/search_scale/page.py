@@ -1,5 +1,6 @@
 """The figures of a run as a page of `docs/`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 HNSW = "memory_item_embeddings_nearest"
@@ -14,11 +15,17 @@ this machine; what carries over is their growth.
 """
 
 
-def written(found: dict[str, Any]) -> str:
-    """Markdown: how long building took, how large all is, how fast and how right searches are."""
+def written(found: dict[str, Any], broken: Sequence[str]) -> str:
+    """Markdown: how long building took, how large all is, how fast and how right searches are.
+
+    `broken` are the bounds that do not hold, in words.
+    """
     about = ", ".join(f"{key} {value}" for key, value in sorted(found["machine"].items()))
     parts = [HEAD, f"Machine: {about}.\n", "## What stands there\n", _sizes(found["sizes"])]
     parts += ["\n## Searches\n", _cells(found["cells"]), "\n## Growth\n", _growth(found["cells"])]
+    parts += ["\n## Bounds\n", *(f"- **Broken**: {one}." for one in broken)]
+    if not broken:
+        parts.append("All hold.")
     return "\n".join(parts) + "\n"
 
 
@@ -48,8 +55,8 @@ def _sizes(sizes: list[dict[str, Any]]) -> str:
 def _cells(cells: list[dict[str, Any]]) -> str:
     rows = [
         "| vectors | scope | its vectors | narrowed by | texts | p50 | p90 | p99 | embed (p50) "
-        "| filter | text | vector | recall@10 | n | failed |",
-        "|---:|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| filter | text | vector | recall@10 | of | n | failed |",
+        "|---:|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for one in cells:
         stages = one["stages_ms"]
@@ -62,6 +69,7 @@ def _cells(cells: list[dict[str, Any]]) -> str:
             *(f"{one['find_ms'][name]:.1f}" for name in ("p50", "p90", "p99")),
             *(f"{stages.get(name, 0.0):.1f}" for name in ("embed", "filter", "text", "vector")),
             f"{one['recall']:.3f}",
+            f"{one['recall_queries']}",
             f"{one['queries']}",
             f"{one['failed']}",
         )
