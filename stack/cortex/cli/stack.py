@@ -19,7 +19,7 @@ from cortex.runtime.layout import (
     load_state,
     write_private,
 )
-from cortex.runtime.services import select
+from cortex.runtime.services import PROFILES, select
 from cortex.shared.errors import Misconfigured, StackError
 from cortex.shared.settings import inherited_environment
 
@@ -48,7 +48,7 @@ def _layout(state_dir: Path, name: str) -> StackLayout:
 @click.argument("services", nargs=-1)
 @_stack_options
 @click.option("--runtime", type=click.Choice(["native"]), default="native", help="How to run.")
-@click.option("--profile", type=click.Choice(["memory"]), default="memory", help="What to run.")
+@click.option("--profile", type=click.Choice(PROFILES), default="memory", help="What to run.")
 @click.option("--port-offset", type=click.IntRange(0, 60000), default=0, help="Shift every port.")
 @click.option("--free-ports", is_flag=True, help="Take any free ports.")
 @click.option("--fast", is_flag=True, help="Data may be lost if the machine crashes, for tests.")
@@ -82,7 +82,7 @@ def up(
     )
     started = False
     try:
-        state, started = native.up(layout, wish)
+        state, started = native.up(layout, wish, lambda line: click.echo(line, err=True))
         if wait or out:
             for state in native.wait_until_ready(layout, wait_timeout):
                 if not as_json:

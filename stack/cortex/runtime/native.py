@@ -23,6 +23,7 @@ from cortex.runtime.layout import (
     read_secrets,
 )
 from cortex.runtime.plan import Plan
+from cortex.runtime.programs.program import Say
 from cortex.runtime.services import SECRETS, SERVICES, Service, select
 from cortex.shared.errors import InvalidInput, StackError, Unavailable
 from cortex.shared.settings import inherited_environment
@@ -41,10 +42,11 @@ class Wish:
     fast: bool = False
 
 
-def up(layout: StackLayout, wish: Wish) -> tuple[StackState, bool]:
+def up(layout: StackLayout, wish: Wish, say: Say) -> tuple[StackState, bool]:
     """The stack, and whether this call started it; raises where a port is taken or a name unknown.
 
-    One that runs is left as it is, and must have all that is wished for.
+    One that runs is left as it is, and must have all that is wished for. What a service needs and
+    no package brings is fetched first; `say` tells how far that is.
     """
     known = {service.name for service in SERVICES}
     if unknown := sorted(set(wish.services) - known):
@@ -61,13 +63,15 @@ def up(layout: StackLayout, wish: Wish) -> tuple[StackState, bool]:
             return state, False
         if state:
             _stop_everything(layout, state)
-        return _launch(layout, wish), True
+        return _launch(layout, wish, say), True
 
 
-def _launch(layout: StackLayout, wish: Wish) -> StackState:
+def _launch(layout: StackLayout, wish: Wish, say: Say) -> StackState:
     services = select(wish.profile, wish.services)
     chosen = _choose_ports(services, wish)
     read_secrets(layout, SECRETS)
+    for service in services:
+        service.program.fetch(say)
     state = StackState(
         stack_id=uuid.uuid4().hex,
         name=layout.name,

@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import psutil
-
 STACK_ID_VARIABLE = "CORTEX_STACK_ID"
 """Every process of a stack carries its stack's id here, so that none can be lost."""
 

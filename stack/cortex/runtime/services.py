@@ -10,9 +10,12 @@ from typing import Any
 import httpx
 
 from cortex.runtime.plan import Plan
+from cortex.runtime.programs.neo4j import Neo4j
 from cortex.runtime.programs.own import OwnService
 from cortex.runtime.programs.postgres import Postgres
 from cortex.runtime.programs.program import Program
+from cortex.runtime.programs.seaweedfs import SeaweedFS
+from cortex.runtime.programs.valkey import Valkey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +31,8 @@ class Service:
     ready_within_s: float = 120.0
 
 
-EVERYWHERE = frozenset({"memory", "agent", "full"})
+PROFILES = ("memory", "agent", "full")
+EVERYWHERE = frozenset(PROFILES)
 
 
 def _embedding_environment(plan: Plan) -> Mapping[str, str]:
@@ -62,6 +66,24 @@ def _mcp(url: str) -> Mapping[str, Any]:
 
 SERVICES: tuple[Service, ...] = (
     Service(name="postgres", ports={"postgres": 5432}, profiles=EVERYWHERE, program=Postgres()),
+    Service(
+        name="neo4j",
+        ports={"neo4j": 7474, "neo4j-bolt": 7687},
+        profiles=frozenset({"full"}),
+        program=Neo4j(),
+    ),
+    Service(
+        name="storage",
+        ports={"storage": 9000},
+        profiles=frozenset({"agent", "full"}),
+        program=SeaweedFS(),
+    ),
+    Service(
+        name="redis",
+        ports={"redis": 6379},
+        profiles=frozenset({"agent", "full"}),
+        program=Valkey(),
+    ),
     Service(
         name="embedding",
         ports={"embedding": 8080},

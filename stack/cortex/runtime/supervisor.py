@@ -72,9 +72,7 @@ class Supervisor:
         self._layout = layout
         self._state = state
         secrets = read_secrets(layout, SECRETS)
-        self._plan = Plan(
-            layout=layout, ports=state.ports, secrets=secrets, fast=state.fast
-        )
+        self._plan = Plan(layout=layout, ports=state.ports, secrets=secrets, fast=state.fast)
         self._running = {
             service.name: Running(service, state.services[service.name])
             for service in SERVICES
@@ -232,16 +230,35 @@ class Supervisor:
         self._save()
 
     def _stop_all(self) -> None:
-        for one in reversed(self._running.values()):
-            if one.process is not None and one.process.poll() is None:
-                one.state.state = "stopping"
-                self._save()
-                _stop_child(one)
+        left = [one for one in self._running.values() if one.process is not None]
+        while left:
+            # What nothing left needs stops now, all of it at once: Neo4j alone takes ten seconds.
+            needed = {name for one in left for name in one.service.needs}
+            now = [one for one in left if one.service.name not in needed]
+            left = [one for one in left if one not in now]
+            self._stop_together(now)
+        for one in self._running.values():
             one.state.state, one.state.pid, one.state.ticks = "stopped", 0, 0
         self._askers.shutdown(wait=False, cancel_futures=True)
         processes.stop(processes.with_stack_id(self._state.stack_id), signal.SIGTERM, 5.0)
         self._state.supervisor.state = "stopped"
         self._save()
+
+    def _stop_together(self, these: list[Running]) -> None:
+        for one in these:
+            assert one.process is not None
+            one.state.state = "stopping"
+            processes.signal_group(one.process.pid, one.service.program.asks_to_stop)
+        self._save()
+        asked_at = time.monotonic()
+        for one in these:
+            assert one.process is not None
+            left_s = asked_at + one.service.program.stop_within_s - time.monotonic()
+            try:
+                one.process.wait(max(left_s, 0.0))
+            except subprocess.TimeoutExpired:
+                processes.signal_group(one.process.pid, signal.SIGKILL)
+                one.process.wait()
 
     def _save(self) -> None:
         try:
@@ -260,17 +277,6 @@ def _words(one: Running) -> str:
         return "the service"
     place = len(one.start.commands) - len(one.left_to_run) - 1
     return f"`{' '.join(one.start.commands[place][2:])}`"
-
-
-def _stop_child(one: Running) -> None:
-    assert one.process is not None
-    handled = one.service.program
-    processes.signal_group(one.process.pid, handled.asks_to_stop)
-    try:
-        one.process.wait(handled.stop_within_s)
-    except subprocess.TimeoutExpired:
-        processes.signal_group(one.process.pid, signal.SIGKILL)
-        one.process.wait()
 
 
 def main() -> None:

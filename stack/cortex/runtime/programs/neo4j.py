@@ -13,13 +13,13 @@ from typing import Any
 
 import httpx
 
-from cortex.runtime.layout import write_private
+from cortex.runtime.layout import StackLayout, write_private
 from cortex.runtime.plan import Plan
 from cortex.runtime.programs import neo4j_jars
 from cortex.runtime.programs.program import Health, Look, Program, Say, Start, looked_at
-from cortex.shared.errors import Misconfigured, StackError
+from cortex.shared.errors import Misconfigured
 
-PASSWORD = "CORTEX_NEO4J_PASSWORD"
+PASSWORD = "CORTEX_NEO4J_PASSWORD"  # noqa: S105 -- the variable's name
 JAVAS = (17, 21)
 """The versions of Java that this release of Neo4j supports."""
 HEAP, PAGE_CACHE = "512m", "64m"
@@ -50,25 +50,34 @@ class Neo4j(Program):
     def begin(self, plan: Plan, environment: Mapping[str, str], *, again: bool) -> Start:
         """Its settings; the first password, where its data is new."""
         del environment, again
-        home, jars, program = plan.layout.home / "data" / "neo4j", neo4j_jars.jars(), java()
+        home = plan.layout.home / "data" / "neo4j"
         for folder in ("conf", "data", "logs", "run", "plugins", "import"):
             (home / folder).mkdir(parents=True, exist_ok=True)
         write_private(home / "conf" / "neo4j.conf", _settings(plan))
-        own = {
-            "PATH": "/usr/bin:/bin",
-            "LC_ALL": "C.UTF-8",
-            "TZ": "UTC",
-            "NEO4J_HOME": str(home),
-            "NEO4J_CONF": str(home / "conf"),
-        }
-        if not any((home / "data").rglob("auth.ini")) and not (home / "data" / "databases").exists():
-            _set_first_password(plan, home, _machine(program, jars, "128m"), own)
-        serving = (*_machine(program, jars, HEAP), _entry_point(jars))
+        machine = _machine(HEAP)
+        serving = (*machine, _entry_point(neo4j_jars.jars()))
+        commands = [(*serving, f"--home-dir={home}", f"--config-dir={home / 'conf'}")]
+        told = _told(plan.layout)
+        told.unlink(missing_ok=True)
+        if not (home / "data" / "databases").exists():
+            # Java takes its words from a file of ours alone: a command line is anybody's to read.
+            write_private(told, _first_password(plan, home))
+            commands.insert(0, (machine[0], f"@{told}"))
         return Start(
-            commands=((*serving, f"--home-dir={home}", f"--config-dir={home / 'conf'}"),),
-            environment=own,
+            commands=tuple(commands),
+            environment={
+                "PATH": "/usr/bin:/bin",
+                "LC_ALL": "C.UTF-8",
+                "TZ": "UTC",
+                "NEO4J_HOME": str(home),
+                "NEO4J_CONF": str(home / "conf"),
+            },
             folder=home,
         )
+
+    def first_ready(self, plan: Plan) -> None:
+        """The first password is in its data now."""
+        _told(plan.layout).unlink(missing_ok=True)
 
     def ask(self, plan: Plan, client: httpx.Client) -> Health:
         """By a query over HTTP, with the password."""
@@ -102,17 +111,19 @@ def java() -> Path:
 def _version(program: Path) -> int:
     """Java's version, 0 where it does not say."""
     try:
-        told = subprocess.run([str(program), "-version"], capture_output=True, text=True, timeout=20)
+        told = subprocess.run(
+            [str(program), "-version"], capture_output=True, text=True, timeout=20
+        )
     except (OSError, subprocess.SubprocessError):
         return 0
     found = re.search(r'version "(\d+)', told.stderr)
     return int(found[1]) if found else 0
 
 
-def _machine(program: Path, jars: Path, heap: str) -> tuple[str, ...]:
+def _machine(heap: str) -> tuple[str, ...]:
     """The virtual machine as Neo4j's own starter sets it up, as far as a small heap wants it."""
     return (
-        str(program),
+        str(java()),
         f"-Xms{heap}",
         f"-Xmx{heap}",
         "-XX:+UseSerialGC",
@@ -124,7 +135,7 @@ def _machine(program: Path, jars: Path, heap: str) -> tuple[str, ...]:
         "--enable-native-access=ALL-UNNAMED",
         "-Dfile.encoding=UTF-8",
         "-cp",
-        f"{jars}/*",
+        f"{neo4j_jars.jars()}/*",
     )
 
 
@@ -156,20 +167,21 @@ def _settings(plan: Plan) -> str:
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def _set_first_password(
-    plan: Plan, home: Path, machine: tuple[str, ...], environment: Mapping[str, str]
-) -> None:
-    words = [*machine[:-2], f"-Dbasedir={home}", *machine[-2:], _ADMIN]
-    made = subprocess.run(
-        [*words, "dbms", "set-initial-password", plan.secrets[PASSWORD]],
-        env=dict(environment),
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    if made.returncode:
-        raise StackError(f"neo4j's first password: {(made.stderr or made.stdout).strip()[-400:]}")
+def _told(layout: StackLayout) -> Path:
+    return layout.home / "data" / "neo4j" / "conf" / "first-password"
+
+
+def _first_password(plan: Plan, home: Path) -> str:
+    """The command that sets it, as a file of arguments for Java."""
+    _, *settings = _machine("128m")
+    words = [f"-Dbasedir={home}", *settings, _ADMIN]
+    words += ["dbms", "set-initial-password", plan.secrets[PASSWORD]]
+    return "".join(f"{_java_quoted(word)}\n" for word in words)
+
+
+def _java_quoted(word: str) -> str:
+    """A word as a file of arguments for Java holds it."""
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _answers(plan: Plan, client: httpx.Client, within_s: float) -> Health:

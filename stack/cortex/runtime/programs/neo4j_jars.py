@@ -7,7 +7,6 @@ ours. Maven gives the exact set where it is installed; elsewhere a resolver in P
 import contextlib
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from cortex.runtime.programs.program import Say
 from cortex.shared.errors import Misconfigured, StackError
+from cortex.shared.settings import inherited_environment
 
 VERSION = "5.26.30"
 """The long-term release; supported to June 2028, runs on Java 17 and 21."""
@@ -39,7 +39,7 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 def cache() -> Path:
     """Where fetched programs are kept for every stack of this user."""
-    root = os.environ.get("XDG_CACHE_HOME", "")
+    root = inherited_environment().get("XDG_CACHE_HOME", "")
     base = Path(root) if root.startswith("/") else Path.home() / ".cache"
     return base / "cortex"
 

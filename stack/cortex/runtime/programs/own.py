@@ -12,6 +12,7 @@ import httpx
 from cortex.runtime.plan import Plan
 from cortex.runtime.programs.program import Health, Program, Start, answered, looked_at
 
+
 @dataclass(frozen=True, kw_only=True)
 class OwnService(Program):
     """A service that `cortex` itself serves.

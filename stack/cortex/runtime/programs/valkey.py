@@ -13,7 +13,7 @@ from cortex.runtime.plan import Plan, quoted
 from cortex.runtime.programs.program import Health, Program, Start, looked_at
 from cortex.shared.errors import Misconfigured
 
-PASSWORD = "CORTEX_REDIS_PASSWORD"
+PASSWORD = "CORTEX_REDIS_PASSWORD"  # noqa: S105 -- the variable's name
 _PROGRAM = Path("_binaries") / "linux-x86_64" / "valkey-server"
 
 
