@@ -247,7 +247,7 @@ def test_a_service_that_fails_shows_its_last_lines_and_the_stack_is_stopped(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("up", "postgress"), "no service postgress; there are embedding, memory, postgres"),
+        (("up", "postgress"), "no service postgress; there are embedding, memory, neo4j, postgres"),
         (("up", "--name", "a/b"), "--name is 'a/b'"),
         (("up", "--profile", "huge"), "huge"),
         (("logs", "nothing"), "no logs of nothing"),

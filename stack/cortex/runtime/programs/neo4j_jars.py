@@ -92,13 +92,14 @@ def _by_resolver(partial: Path, say: Say) -> None:
     words = [sys.executable, "-m", "jgo", "--resolver", "python", "--links", "copy"]
     words += ["--cache-dir", str(kept / "environments"), "--repo-cache", str(kept / "repository")]
     words += ["--timeout", "60", "info", "envdir", f"org.neo4j:neo4j:{VERSION}"]
-    told = _run(words, say, lambda: _sized(kept))
+    told = _run(words, say, lambda: _sized(kept / "repository"))
     made = Path(told.strip().splitlines()[-1])
     for jar in made.rglob("*.jar"):
         if not jar.name.startswith(SUPERFLUOUS):
             shutil.copy2(jar, partial / jar.name)
     if not any(partial.glob("neo4j-[0-9]*.jar")):
         raise StackError(f"the resolver left no server in {made}")
+    shutil.rmtree(kept)
 
 
 def _run(words: list[str], say: Say, so_far: Callable[[], int]) -> str:
