@@ -97,7 +97,7 @@ def test_secrets_are_in_private_files_and_not_on_stdout(stack: Stack, tmp_path: 
 
 def test_down_leaves_no_process_and_no_port(stack: Stack) -> None:
     stack.up("postgres")
-    pids, port = stack.pids(), stack.state()["services"]["postgres"]["port"]
+    pids, port = stack.pids(), stack.state()["services"]["postgres"]["ports"]["postgres"]
 
     assert stack.down().returncode == 0
 
@@ -247,7 +247,7 @@ def test_a_service_that_fails_shows_its_last_lines_and_the_stack_is_stopped(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("up", "postgress"), "no service postgress; there are embedding, memory, postgres"),
+        (("up", "postgress"), "no service postgress; there are embedding, memory, neo4j, postgres"),
         (("up", "--name", "a/b"), "--name is 'a/b'"),
         (("up", "--profile", "huge"), "huge"),
         (("logs", "nothing"), "no logs of nothing"),

@@ -101,7 +101,7 @@ def test_a_killed_postgres_keeps_all_it_acknowledged_though_it_is_a_fast_one(sta
 
     assert kept == acknowledged
     # Of those that are given to callers, one could be taken while nobody listens.
-    assert stack.services()["postgres"]["port"] < given_from
+    assert stack.services()["postgres"]["ports"]["postgres"] < given_from
 
 
 def test_a_postgres_that_stands_still_is_replaced_and_what_needs_it_is_left_alone(

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from cortex.runtime import health
-from cortex.runtime.health import Health
 from cortex.runtime.layout import ProcessState, StackLayout, StackState
-from cortex.runtime.services import SERVICES, Plan
+from cortex.runtime.plan import Plan
+from cortex.runtime.programs import program
+from cortex.runtime.programs.program import Health
+from cortex.runtime.services import SERVICES
 from cortex.runtime.supervisor import Supervisor
 
 EMBEDDING = next(service for service in SERVICES if service.name == "embedding")
@@ -49,13 +50,13 @@ def asked(folder: Path, port: int) -> Health:
     ports = {"embedding": port}
     plan = Plan(layout=StackLayout(folder, "t"), ports=ports, secrets={}, fast=True)
     with httpx.Client(timeout=2.0, trust_env=False) as client:
-        return health.ask(EMBEDDING, plan, client)
+        return EMBEDDING.program.ask(plan, client)
 
 
 def test_an_embedding_service_slower_than_the_first_look_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "PATIENCE_S", (0.2, 20.0, 0.2))
+    monkeypatch.setattr(program, "PATIENCE_S", (0.2, 20.0, 0.2))
     with answering_after(0.6) as port:
         assert asked(tmp_path, port) == Health(None, lives=True)
 
@@ -63,7 +64,7 @@ def test_an_embedding_service_slower_than_the_first_look_lives(
 def test_one_that_answers_none_of_the_looks_hangs_and_one_that_is_gone_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "PATIENCE_S", (0.1, 0.3, 0.1))
+    monkeypatch.setattr(program, "PATIENCE_S", (0.1, 0.3, 0.1))
     with answering_after(60) as port:
         assert asked(tmp_path, port) == Health(None, lives=False, hangs=True)
 
@@ -73,7 +74,7 @@ def test_one_that_answers_none_of_the_looks_hangs_and_one_that_is_gone_does_not(
 def test_a_hung_service_that_served_for_an_hour_begins_its_count_of_restarts_anew(
     tmp_path: Path,
 ) -> None:
-    state = ProcessState(port=1, state="ready", restarts=5)
+    state = ProcessState(ports={"embedding": 1}, state="ready", restarts=5)
     stack = StackState(
         stack_id="s",
         name="t",

@@ -12,8 +12,14 @@ from typing import Any
 import click
 
 from cortex.runtime import native, processes
-from cortex.runtime.layout import StackLayout, StackState, load_state, write_private
-from cortex.runtime.services import file_tail, select
+from cortex.runtime.layout import (
+    StackLayout,
+    StackState,
+    file_tail,
+    load_state,
+    write_private,
+)
+from cortex.runtime.services import PROFILES, select
 from cortex.shared.errors import Misconfigured, StackError
 from cortex.shared.settings import inherited_environment
 
@@ -42,7 +48,7 @@ def _layout(state_dir: Path, name: str) -> StackLayout:
 @click.argument("services", nargs=-1)
 @_stack_options
 @click.option("--runtime", type=click.Choice(["native"]), default="native", help="How to run.")
-@click.option("--profile", type=click.Choice(["memory"]), default="memory", help="What to run.")
+@click.option("--profile", type=click.Choice(PROFILES), default="memory", help="What to run.")
 @click.option("--port-offset", type=click.IntRange(0, 60000), default=0, help="Shift every port.")
 @click.option("--free-ports", is_flag=True, help="Take any free ports.")
 @click.option("--fast", is_flag=True, help="Data may be lost if the machine crashes, for tests.")
@@ -76,7 +82,7 @@ def up(
     )
     started = False
     try:
-        state, started = native.up(layout, wish)
+        state, started = native.up(layout, wish, lambda line: click.echo(line, err=True))
         if wait or out:
             for state in native.wait_until_ready(layout, wait_timeout):
                 if not as_json:
@@ -97,7 +103,7 @@ def up(
         write_private(out, json.dumps(native.targets(layout, state, _revision()), indent=2) + "\n")
     _print_state(layout, state, as_json=as_json)
     for service in select(profile, services):
-        for variable, value in service.defaults.items():
+        for variable, value in service.program.defaults.items():
             if not as_json and variable not in inherited_environment():
                 click.echo(f"{service.name}: {variable} is not set; picked {value!r}", err=True)
 
@@ -145,7 +151,7 @@ def _row(name: str, one: Any) -> dict[str, Any]:
     return {
         "service": name,
         "state": one.state if alive or one.state != "ready" else "lost",
-        "address": f"127.0.0.1:{one.port}",
+        "address": "127.0.0.1:" + ",".join(str(port) for port in one.ports.values()),
         "ready_s": one.ready_s,
         "version": one.version,
         "pid": one.pid,

@@ -6,6 +6,7 @@ import os
 import secrets as chance
 import stat
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,9 +62,8 @@ def reachable_by_others(path: Path) -> bool:
     )
 
 
-def read_secrets(layout: StackLayout) -> dict[str, str]:
-    """The stack's secrets; generated on the first call, the same ever after."""
-    wanted = ("CORTEX_POSTGRES_PASSWORD", "CORTEX_POSTGRES_SUPERUSER_PASSWORD")
+def read_secrets(layout: StackLayout, wanted: Sequence[str]) -> dict[str, str]:
+    """The stack's secrets; one of the `wanted` that is not there yet is made, and stays."""
     found = _read_env(layout.env_file)
     if empty := [name for name in wanted if found.get(name) == ""]:
         raise Misconfigured(
@@ -120,7 +120,7 @@ class ProcessState:
 
     pid: int = 0
     ticks: int = 0
-    port: int = 0
+    ports: dict[str, int] = field(default_factory=dict)
     state: str = "waiting"
     ready_s: float | None = None
     restarts: int = 0
@@ -128,8 +128,8 @@ class ProcessState:
     version: str = ""
 
     def __post_init__(self) -> None:
-        if not all(type(one) is int for one in (self.pid, self.ticks, self.port)):
-            raise TypeError("pid, ticks and port are whole numbers")
+        if not all(type(one) is int for one in (self.pid, self.ticks, *self.ports.values())):
+            raise TypeError("pid, ticks and ports are whole numbers")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -145,11 +145,16 @@ class StackState:
     supervisor: ProcessState
     services: dict[str, ProcessState] = field(default_factory=dict)
 
+    @property
+    def ports(self) -> dict[str, int]:
+        """Every port of every service, by its name."""
+        return {name: port for one in self.services.values() for name, port in one.ports.items()}
+
     def save(self, layout: StackLayout) -> None:
         """Write the state file, whole or not at all."""
         services = {name: _plain(process) for name, process in self.services.items()}
         body = {
-            "schema": "cortex.state/1",
+            "schema": "cortex.state/2",
             "stack_id": self.stack_id,
             "name": self.name,
             "runtime": self.runtime,
@@ -187,3 +192,12 @@ def load_state(layout: StackLayout) -> StackState | None:
             f"{layout.state_file} is not a state file of this version ({err}); "
             "stop what it names by hand, then delete it"
         ) from err
+
+
+def file_tail(path: Path, lines: int = 12) -> str:
+    """The last lines of a log, for a person to read."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as log:
+        log.seek(max(0, path.stat().st_size - 65536))
+        return "\n".join(log.read().decode("utf-8", "replace").splitlines()[-lines:])

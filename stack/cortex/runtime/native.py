@@ -2,23 +2,18 @@
 
 import contextlib
 import fcntl
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import httpx
-
-from cortex.runtime import postgres, processes
+from cortex.runtime import ports, processes
 from cortex.runtime.layout import (
     SHARED_ROOT,
     ProcessState,
@@ -27,13 +22,13 @@ from cortex.runtime.layout import (
     load_state,
     read_secrets,
 )
-from cortex.runtime.services import SERVICES, Plan, Service, select
+from cortex.runtime.plan import Plan
+from cortex.runtime.programs.program import Say
+from cortex.runtime.services import SECRETS, SERVICES, Service, select
 from cortex.shared.errors import InvalidInput, StackError, Unavailable
 from cortex.shared.settings import inherited_environment
 
 LOOK_EVERY_S = 0.05
-CALLERS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
-FREE_PORTS_FROM = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +42,11 @@ class Wish:
     fast: bool = False
 
 
-def up(layout: StackLayout, wish: Wish) -> tuple[StackState, bool]:
+def up(layout: StackLayout, wish: Wish, say: Say) -> tuple[StackState, bool]:
     """The stack, and whether this call started it; raises where a port is taken or a name unknown.
 
-    One that runs is left as it is, and must have all that is wished for.
+    One that runs is left as it is, and must have all that is wished for. What a service needs and
+    no package brings is fetched first; `say` tells how far that is.
     """
     known = {service.name for service in SERVICES}
     if unknown := sorted(set(wish.services) - known):
@@ -67,13 +63,15 @@ def up(layout: StackLayout, wish: Wish) -> tuple[StackState, bool]:
             return state, False
         if state:
             _stop_everything(layout, state)
-        return _launch(layout, wish), True
+        return _launch(layout, wish, say), True
 
 
-def _launch(layout: StackLayout, wish: Wish) -> StackState:
+def _launch(layout: StackLayout, wish: Wish, say: Say) -> StackState:
     services = select(wish.profile, wish.services)
-    ports = _choose_ports(services, wish)
-    read_secrets(layout)
+    chosen = _choose_ports(services, wish)
+    read_secrets(layout, SECRETS)
+    for service in services:
+        service.program.fetch(say)
     state = StackState(
         stack_id=uuid.uuid4().hex,
         name=layout.name,
@@ -82,7 +80,10 @@ def _launch(layout: StackLayout, wish: Wish) -> StackState:
         started_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         fast=wish.fast,
         supervisor=ProcessState(state="starting"),
-        services={service.name: ProcessState(port=ports[service.name]) for service in services},
+        services={
+            service.name: ProcessState(ports={name: chosen[name] for name in service.ports})
+            for service in services
+        },
     )
     state.save(layout)
     log_path = layout.log_file("supervisor")
@@ -122,32 +123,14 @@ def _taken_over(layout: StackLayout, process: "subprocess.Popen[bytes]") -> Stac
 
 
 def _choose_ports(services: tuple[Service, ...], wish: Wish) -> dict[str, int]:
+    wanted = {name: port for service in services for name, port in service.ports.items()}
     if wish.free_ports:
-        return dict(zip((s.name for s in services), _free_ports(len(services)), strict=True))
-    ports = {service.name: service.port + wish.port_offset for service in services}
-    taken = {name: processes.port_holder(port) for name, port in ports.items()}
-    if busy := [f"{ports[n]} ({n}) is held by {who}" for n, who in taken.items() if who]:
+        return dict(zip(wanted, ports.free(len(wanted)), strict=True))
+    chosen = {name: port + wish.port_offset for name, port in wanted.items()}
+    taken = {name: ports.holder(port) for name, port in chosen.items()}
+    if busy := [f"{chosen[n]} ({n}) is held by {who}" for n, who in taken.items() if who]:
         raise Unavailable(f"port {'; port '.join(busy)}. Stop it yourself, or use --port-offset N")
-    return ports
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports nobody holds, below those the machine gives to callers.
-
-    Of those a caller could take one while its service is restarted, even by calling that service.
-    """
-    given_from = int(CALLERS_PORTS.read_text().split()[0])
-    candidates = range(FREE_PORTS_FROM, max(given_from, FREE_PORTS_FROM + 1000))
-    found: list[int] = []
-    with contextlib.ExitStack() as held:
-        for port in random.sample(candidates, len(candidates)):
-            if len(found) == count:
-                break
-            one = held.enter_context(socket.socket())
-            with contextlib.suppress(OSError):
-                one.bind(("127.0.0.1", port))
-                found.append(port)
-    return found
+    return chosen
 
 
 def wait_until_ready(layout: StackLayout, within_s: float) -> Iterator[StackState]:
@@ -195,26 +178,14 @@ def _stop_everything(layout: StackLayout, state: StackState) -> None:
     supervisor = state.supervisor
     processes.stop({supervisor.pid: supervisor.ticks}, signal.SIGTERM, 60.0)
     state = load_state(layout) or state
-    ours = {name: {one.pid: one.ticks} for name, one in state.services.items() if one.pid}
-    database = ours.pop("postgres", {}) | _postmaster(layout)
-    for pids in reversed(ours.values()):
-        processes.stop(pids, signal.SIGTERM, 10.0)
-    processes.stop(database, signal.SIGINT, 30.0)
+    for service in reversed(SERVICES):
+        one, program = state.services.get(service.name), service.program
+        ours = program.serving(layout) | ({one.pid: one.ticks} if one and one.pid else {})
+        processes.stop(ours, program.asks_to_stop, program.stop_within_s)
     processes.stop(processes.with_stack_id(state.stack_id), signal.SIGTERM, 10.0)
-    # What a killed Postgres left standing still; it bears no stack id any more.
-    processes.stop(postgres.left_behind(layout.data_dir("postgres")), signal.SIGKILL, 5.0)
-
-
-def _postmaster(layout: StackLayout) -> dict[int, int]:
-    """The server that holds this stack's data folder, by the lock file it keeps there."""
-    path = layout.data_dir("postgres") / "postmaster.pid"
-    try:
-        lines = path.read_text().splitlines()
-        pid, folder = int(lines[0]), lines[1]
-    except (OSError, ValueError, IndexError):
-        return {}
-    ours = postgres.left_behind(path.parent)
-    return {pid: ours[pid]} if folder == str(path.parent) and pid in ours else {}
+    # What a killed server left standing still; it bears no stack id any more.
+    for service in reversed(SERVICES):
+        processes.stop(service.program.left_behind(layout), signal.SIGKILL, 5.0)
 
 
 @contextlib.contextmanager
@@ -226,41 +197,20 @@ def _locked(layout: StackLayout) -> Iterator[None]:
         yield
 
 
-def _model(url: str) -> dict[str, str]:
-    """Which model the embedding service runs, and the version it says it is of."""
-    try:
-        body = httpx.get(f"{url}/info", timeout=5, trust_env=False).json()
-        return {"model": str(body["model_id"]), "version": str(body["version"])}
-    except (httpx.HTTPError, ValueError, KeyError):
-        return {"model": "unknown"}
-
-
 def targets(layout: StackLayout, state: StackState, revision: str) -> dict[str, Any]:
     """The `cortex.targets/1` document: where each service answers, with secrets."""
-    ports = {name: one.port for name, one in state.services.items()}
-    plan = Plan(layout=layout, ports=ports, secrets=read_secrets(layout), fast=state.fast)
+    secrets = read_secrets(layout, SECRETS)
+    plan = Plan(layout=layout, ports=state.ports, secrets=secrets, fast=state.fast)
     services: dict[str, Any] = {}
     for service in SERVICES:
         one = state.services.get(service.name)
-        if one is None:
-            continue
-        url = plan.database_url() if service.name == "postgres" else plan.url(service.name)
-        services[service.name] = {
-            "url": url,
-            "version": one.version,
-            "pids": [one.pid],
-            "log": str(layout.log_file(service.name).absolute()),
-        }
-        if service.command:
-            start: Mapping[str, str] = service.environment(plan)
-            services[service.name]["start"] = {
-                "command": list(service.command),
-                "environment": dict(service.defaults) | dict(start),
+        if one is not None:
+            services[service.name] = {
+                "version": one.version,
+                "pids": [one.pid],
+                "log": str(layout.log_file(service.name).absolute()),
+                **service.program.target(plan),
             }
-    if "embedding" in services:
-        services["embedding"] |= _model(plan.url("embedding"))
-    if "memory" in services:
-        services["memory"] |= {"mcp_url": plan.url("memory") + "/mcp", "token": None}
     return {
         "schema": "cortex.targets/1",
         "stack": {

@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import psutil
-
 STACK_ID_VARIABLE = "CORTEX_STACK_ID"
 """Every process of a stack carries its stack's id here, so that none can be lost."""
 
@@ -100,19 +98,3 @@ def _gone_within(pids: Iterable[tuple[int, int]], seconds: float) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-def port_holder(port: int) -> str | None:
-    """Who listens on a loopback port, for a person to read; None if nobody does."""
-    for connection in psutil.net_connections("tcp"):
-        if connection.status != psutil.CONN_LISTEN or not connection.laddr:
-            continue
-        if connection.laddr.port != port:
-            continue
-        if connection.pid is None:
-            return "a process of another user"
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(connection.pid)
-            return f"{process.name()} (process {process.pid})"
-        return f"process {connection.pid}"
-    return None

@@ -1,37 +1,21 @@
 """The one table of services: what each is called, where it answers, what it needs, how it starts.
 
-A service added later is a row here; nothing else in the runtime knows services by name,
-but Postgres' own start, which is not a command of ours.
+A service added later is a row here; nothing else in the runtime knows services by name.
 """
 
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from cortex.runtime.layout import StackLayout
+import httpx
 
-Environment = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a row may use to build its command: places, ports and secrets of one stack."""
-
-    layout: StackLayout
-    ports: Mapping[str, int]
-    secrets: Mapping[str, str]
-    fast: bool
-    host: str = "127.0.0.1"
-
-    def url(self, service: str) -> str:
-        """The HTTP address of a service of this stack."""
-        return f"http://{self.host}:{self.ports[service]}"
-
-    def database_url(self) -> str:
-        """The address of the application database, password included."""
-        password = quoted(self.secrets["CORTEX_POSTGRES_PASSWORD"])
-        return f"postgresql://cortex:{password}@{self.host}:{self.ports['postgres']}/cortex"
+from cortex.runtime.plan import Plan
+from cortex.runtime.programs.neo4j import Neo4j
+from cortex.runtime.programs.own import OwnService
+from cortex.runtime.programs.postgres import Postgres
+from cortex.runtime.programs.program import Program
+from cortex.runtime.programs.seaweedfs import SeaweedFS
+from cortex.runtime.programs.valkey import Valkey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,42 +23,26 @@ class Service:
     """One row: a service as the runtime sees it."""
 
     name: str
-    port: int
+    ports: Mapping[str, int]
+    """Default ports by name; the one that bears the service's own name comes first."""
     profiles: frozenset[str]
+    program: Program
     needs: tuple[str, ...] = ()
-    health_path: str | None = None
-    live_path: str | None = None
-    """Tells that the process works though it is slow, or something it needs does not; it is not
-    restarted then."""
-    command: tuple[str, ...] = ()
-    before: tuple[tuple[str, ...], ...] = ()
-    environment: Callable[[Plan], Environment] = field(default=lambda _plan: {})
-    defaults: Environment = field(default_factory=dict)
-    """Variables that are set only where the stack's starter did not set them."""
     ready_within_s: float = 120.0
-    stop_within_s: float = 10.0
 
 
-def quoted(text: str) -> str:
-    """Text as it may stand in any part of a URL."""
-    return "".join(
-        chr(byte) if chr(byte).isalnum() and byte < 128 else f"%{byte:02X}"
-        for byte in text.encode()
-    )
+PROFILES = ("memory", "agent", "full")
+EVERYWHERE = frozenset(PROFILES)
 
 
-def _cortex(*words: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "cortex.cli", *words)
-
-
-def _embedding_environment(plan: Plan) -> Environment:
+def _embedding_environment(plan: Plan) -> Mapping[str, str]:
     return {
         "CORTEX_EMBEDDING_HOST": plan.host,
         "CORTEX_EMBEDDING_PORT": str(plan.ports["embedding"]),
     }
 
 
-def _memory_environment(plan: Plan) -> Environment:
+def _memory_environment(plan: Plan) -> Mapping[str, str]:
     return {
         "CORTEX_MEMORY_HOST": plan.host,
         "CORTEX_MEMORY_PORT": str(plan.ports["memory"]),
@@ -83,36 +51,70 @@ def _memory_environment(plan: Plan) -> Environment:
     }
 
 
+def _model(url: str) -> Mapping[str, Any]:
+    """Which model the embedding service runs, and the version it says it is of."""
+    try:
+        body = httpx.get(f"{url}/info", timeout=5, trust_env=False).json()
+        return {"model": str(body["model_id"]), "version": str(body["version"])}
+    except (httpx.HTTPError, ValueError, KeyError):
+        return {"model": "unknown"}
+
+
+def _mcp(url: str) -> Mapping[str, Any]:
+    return {"mcp_url": f"{url}/mcp", "token": None}
+
+
 SERVICES: tuple[Service, ...] = (
+    Service(name="postgres", ports={"postgres": 5432}, profiles=EVERYWHERE, program=Postgres()),
     Service(
-        name="postgres",
-        port=5432,
-        profiles=frozenset({"memory", "agent", "full"}),
-        stop_within_s=30.0,
+        name="neo4j",
+        ports={"neo4j": 7474, "neo4j-bolt": 7687},
+        profiles=frozenset({"full"}),
+        program=Neo4j(),
+    ),
+    Service(
+        name="storage",
+        ports={"storage": 9000},
+        profiles=frozenset({"agent", "full"}),
+        program=SeaweedFS(),
+    ),
+    Service(
+        name="redis",
+        ports={"redis": 6379},
+        profiles=frozenset({"agent", "full"}),
+        program=Valkey(),
     ),
     Service(
         name="embedding",
-        port=8080,
-        profiles=frozenset({"memory", "agent", "full"}),
-        health_path="/health",
-        live_path="/ping",
-        command=_cortex("embedding", "serve"),
-        environment=_embedding_environment,
-        # The product's default is on a hub, which a bare machine may not reach.
-        defaults={"CORTEX_EMBEDDING_MODEL": "bundled"},
+        ports={"embedding": 8080},
+        profiles=EVERYWHERE,
+        program=OwnService(
+            name="embedding",
+            command=("embedding", "serve"),
+            live_path="/ping",
+            environment=_embedding_environment,
+            # The product's default is on a hub, which a bare machine may not reach.
+            defaults={"CORTEX_EMBEDDING_MODEL": "bundled"},
+            says=_model,
+        ),
     ),
     Service(
         name="memory",
-        port=5100,
-        profiles=frozenset({"memory", "agent", "full"}),
+        ports={"memory": 5100},
+        profiles=EVERYWHERE,
         needs=("postgres", "embedding"),
-        health_path="/health",
-        live_path="/health/live",
-        command=_cortex("memory", "serve"),
-        before=(_cortex("memory", "migrate"),),
-        environment=_memory_environment,
+        program=OwnService(
+            name="memory",
+            command=("memory", "serve"),
+            before=(("memory", "migrate"),),
+            live_path="/health/live",
+            environment=_memory_environment,
+            says=_mcp,
+        ),
     ),
 )
+
+SECRETS = tuple(name for service in SERVICES for name in service.program.secrets)
 
 
 def select(profile: str, names: tuple[str, ...] = ()) -> tuple[Service, ...]:
@@ -128,12 +130,3 @@ def select(profile: str, names: tuple[str, ...] = ()) -> tuple[Service, ...]:
             wanted.add(name)
             queue.extend(by_name[name].needs)
     return tuple(service for service in SERVICES if service.name in wanted)
-
-
-def file_tail(path: Path, lines: int = 12) -> str:
-    """The last lines of a log, for a person to read."""
-    if not path.exists():
-        return ""
-    with path.open("rb") as log:
-        log.seek(max(0, path.stat().st_size - 65536))
-        return "\n".join(log.read().decode("utf-8", "replace").splitlines()[-lines:])

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +18,12 @@ from typing import IO
 
 import httpx
 
-from cortex.runtime import health, postgres, processes
-from cortex.runtime.health import Health
+from cortex.runtime import processes
 from cortex.runtime.layout import ProcessState, StackLayout, StackState, load_state, read_secrets
-from cortex.runtime.services import SERVICES, Plan, Service
+from cortex.runtime.plan import Plan
+from cortex.runtime.programs import program
+from cortex.runtime.programs.program import Health, Start
+from cortex.runtime.services import SECRETS, SERVICES, Service
 from cortex.shared.errors import StackError
 from cortex.shared.logs import set_up_logs
 from cortex.shared.settings import inherited_environment
@@ -54,6 +56,7 @@ class Running:
     ready_at: float | None = None
     """When this process became ready first."""
     ever_ready: bool = False
+    start: Start | None = None
     left_to_run: tuple[tuple[str, ...], ...] = ()
     retry_at: float = 0.0
     next_ask: float = 0.0
@@ -66,10 +69,10 @@ class Supervisor:
     """Keeps the services of one stack running until it is told to stop."""
 
     def __init__(self, layout: StackLayout, state: StackState) -> None:
-        ports = {name: one.port for name, one in state.services.items()}
         self._layout = layout
         self._state = state
-        self._plan = Plan(layout=layout, ports=ports, secrets=read_secrets(layout), fast=state.fast)
+        secrets = read_secrets(layout, SECRETS)
+        self._plan = Plan(layout=layout, ports=state.ports, secrets=secrets, fast=state.fast)
         self._running = {
             service.name: Running(service, state.services[service.name])
             for service in SERVICES
@@ -137,67 +140,37 @@ class Supervisor:
         path = self._layout.log_file(one.service.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         one.log = path.open("ab")
-        if one.service.name == "postgres":
-            self._start_postgres(one)
-        else:
-            # What comes before a service is done once; a restart must not wait for it, nor for
-            # the database it may need.
-            before = () if one.ever_ready else one.service.before
-            one.left_to_run = (*before, one.service.command)
-            self._run_next(one)
-
-    def _start_postgres(self, one: Running) -> None:
-        programs, owner = postgres.bin_dir(), postgres.account()
-        data = postgres.prepare(self._plan, programs, owner)
-        # What a killed server left standing still holds its shared memory; a new one won't start.
-        processes.stop(postgres.left_behind(data), signal.SIGKILL, 5.0)
-        command = (str(programs / "postgres"), "-D", str(data))
-        user = owner.run_as() if owner else {}
-        self._spawn(one, command, postgres.environment(), user)
+        one.start = one.service.program.begin(
+            self._plan, inherited_environment(), again=one.ever_ready
+        )
+        one.left_to_run = one.start.commands
+        self._run_next(one)
 
     def _run_next(self, one: Running) -> None:
         """Run the next of a service's commands; the last one is the service itself."""
+        assert one.start is not None
         command, *rest = one.left_to_run
-        self._spawn(one, command, self.environment_of(one.service), {})
-        one.left_to_run = tuple(rest)
-
-    def _spawn(
-        self,
-        one: Running,
-        command: tuple[str, ...],
-        environment: Mapping[str, str],
-        user: Mapping[str, object],
-    ) -> None:
         one.process = subprocess.Popen(
             command,
-            env={**environment, processes.STACK_ID_VARIABLE: self._state.stack_id},
-            cwd="/",
+            env={**one.start.environment, processes.STACK_ID_VARIABLE: self._state.stack_id},
+            cwd=one.start.folder,
             stdin=subprocess.DEVNULL,
             stdout=one.log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            **user,  # type: ignore[call-overload]
+            **one.start.run_as,  # type: ignore[call-overload]
         )
+        one.left_to_run = tuple(rest)
         one.state.pid = one.process.pid
         one.state.ticks = processes.start_ticks(one.process.pid)
         self._save()
-
-    def environment_of(self, service: Service) -> dict[str, str]:
-        """A service's environment: the caller's, less other stacks' settings, plus its row's."""
-        mine = f"CORTEX_{service.name.upper()}_"
-        inherited = {
-            name: value
-            for name, value in inherited_environment().items()
-            if not name.startswith("CORTEX_") or name.startswith(mine)
-        }
-        return dict(service.defaults) | inherited | dict(service.environment(self._plan))
 
     def _ask(self, one: Running) -> None:
         """Ask for a service's health, or judge the answer of when it was asked last."""
         now = time.monotonic()
         if one.asked is None:
             if now >= one.next_ask:
-                one.asked = self._askers.submit(health.ask, one.service, self._plan, self._client)
+                one.asked = self._askers.submit(one.service.program.ask, self._plan, self._client)
             return
         if one.asked.done():
             found = one.asked.result()
@@ -217,18 +190,18 @@ class Supervisor:
             one.waits_from = one.heard_at = now
             self._save()
         if one.state.state == "unhealthy" and found.hangs:
-            self._fell(one, f"gave no answer for {sum(health.PATIENCE_S):.0f} s")
+            self._fell(one, f"gave no answer for {sum(program.PATIENCE_S):.0f} s")
         elif one.state.state == "unhealthy" and now - one.heard_at > SILENT_FOR_S:
             self._fell(one, f"gave no answer for {SILENT_FOR_S:.0f} s")
         elif now - one.waits_from > one.service.ready_within_s and not (
             # Alive and not ready: the cause is another service, and a new process would not help.
-            one.ever_ready and one.service.live_path and found.lives
+            one.ever_ready and one.service.program.lives_apart and found.lives
         ):
             self._fell(one, f"was not ready within {one.service.ready_within_s:.0f} s")
 
     def _is_ready(self, one: Running, version: str) -> None:
-        if one.service.name == "postgres" and not one.ever_ready:
-            postgres.lay_down_application(self._plan)
+        if not one.ever_ready:
+            one.service.program.first_ready(self._plan)
         one.state.state, one.state.version, one.state.why = "ready", version, ""
         if not one.ever_ready or one.state.ready_s is None:
             one.state.ready_s = round(time.monotonic() - one.started_at, 2)
@@ -240,7 +213,7 @@ class Supervisor:
     def _fell(self, one: Running, why: str) -> None:
         served_s = time.monotonic() - one.ready_at if one.ready_at else 0.0
         if one.process is not None:
-            first, within_s = _farewell(one.service)
+            first, within_s = one.service.program.farewell
             processes.stop({one.state.pid: one.state.ticks}, first, within_s)
             one.process.wait()
         one.process, one.asked, one.left_to_run = None, None, ()
@@ -257,16 +230,35 @@ class Supervisor:
         self._save()
 
     def _stop_all(self) -> None:
-        for one in reversed(self._running.values()):
-            if one.process is not None and one.process.poll() is None:
-                one.state.state = "stopping"
-                self._save()
-                _stop_child(one)
+        left = [one for one in self._running.values() if one.process is not None]
+        while left:
+            # What nothing left needs stops now, all of it at once: Neo4j alone takes ten seconds.
+            needed = {name for one in left for name in one.service.needs}
+            now = [one for one in left if one.service.name not in needed]
+            left = [one for one in left if one not in now]
+            self._stop_together(now)
+        for one in self._running.values():
             one.state.state, one.state.pid, one.state.ticks = "stopped", 0, 0
         self._askers.shutdown(wait=False, cancel_futures=True)
         processes.stop(processes.with_stack_id(self._state.stack_id), signal.SIGTERM, 5.0)
         self._state.supervisor.state = "stopped"
         self._save()
+
+    def _stop_together(self, these: list[Running]) -> None:
+        for one in these:
+            assert one.process is not None
+            one.state.state = "stopping"
+            processes.signal_group(one.process.pid, one.service.program.asks_to_stop)
+        self._save()
+        asked_at = time.monotonic()
+        for one in these:
+            assert one.process is not None
+            left_s = asked_at + one.service.program.stop_within_s - time.monotonic()
+            try:
+                one.process.wait(max(left_s, 0.0))
+            except subprocess.TimeoutExpired:
+                processes.signal_group(one.process.pid, signal.SIGKILL)
+                one.process.wait()
 
     def _save(self) -> None:
         try:
@@ -281,29 +273,10 @@ class Supervisor:
 
 def _words(one: Running) -> str:
     """What of a service ran: one of the commands before it, or itself."""
-    if not one.left_to_run:
+    if not one.left_to_run or one.start is None:
         return "the service"
-    place = len(one.service.before) - len(one.left_to_run)
-    return f"`{' '.join(one.service.before[place][2:])}`"
-
-
-def _farewell(service: Service) -> tuple[signal.Signals, float]:
-    """How a process that must go is asked first, and the seconds it has before it is killed.
-
-    Postgres lets go of its callers and writes all down, if it still hears.
-    """
-    return (signal.SIGINT, 3.0) if service.name == "postgres" else (signal.SIGKILL, 1.0)
-
-
-def _stop_child(one: Running) -> None:
-    assert one.process is not None
-    first = signal.SIGINT if one.service.name == "postgres" else signal.SIGTERM
-    processes.signal_group(one.process.pid, first)
-    try:
-        one.process.wait(one.service.stop_within_s)
-    except subprocess.TimeoutExpired:
-        processes.signal_group(one.process.pid, signal.SIGKILL)
-        one.process.wait()
+    place = len(one.start.commands) - len(one.left_to_run) - 1
+    return f"`{' '.join(one.start.commands[place][2:])}`"
 
 
 def main() -> None:

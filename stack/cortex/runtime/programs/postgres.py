@@ -5,17 +5,22 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import httpx
 import psycopg
 from psycopg import sql
 
 from cortex.runtime import processes
-from cortex.runtime.layout import SHARED_ROOT, reachable_by_others
-from cortex.runtime.services import Plan
+from cortex.runtime.layout import SHARED_ROOT, StackLayout, reachable_by_others
+from cortex.runtime.plan import Plan
+from cortex.runtime.programs.program import Health, Program, Start
 from cortex.shared.errors import Misconfigured, StackError
 
 OS_USER = "cortex-postgres"
@@ -52,6 +57,57 @@ EXPLAINING = (
 # synchronous_commit stays on: without it a commit is acknowledged while its WAL is still in the
 # server's own memory, and what was acknowledged last dies with the server (tests/stack/ shows it).
 FAST = {"fsync": "off", "full_page_writes": "off"}
+
+
+class Postgres(Program):
+    """The database server; its first callers find the application's database there."""
+
+    secrets = ("CORTEX_POSTGRES_PASSWORD", "CORTEX_POSTGRES_SUPERUSER_PASSWORD")
+    asks_to_stop = signal.SIGINT
+    stop_within_s = 30.0
+    farewell = (signal.SIGINT, 3.0)
+    """It lets go of its callers and writes all down, if it still hears."""
+
+    def begin(self, plan: Plan, environment: Mapping[str, str], *, again: bool) -> Start:
+        """Its data folder and settings; nothing of the caller's environment."""
+        del environment, again
+        programs, owner = bin_dir(), account()
+        data = prepare(plan, programs, owner)
+        # What a killed server left standing still holds its shared memory; a new one won't start.
+        processes.stop(left_behind(data), signal.SIGKILL, 5.0)
+        return Start(
+            commands=((str(programs / "postgres"), "-D", str(data)),),
+            environment=_environment(),
+            run_as=owner.run_as() if owner else {},
+        )
+
+    def ask(self, plan: Plan, client: httpx.Client) -> Health:
+        """By a connection over TCP, as its callers make them."""
+        del client
+        return Health(*answers(plan))
+
+    def first_ready(self, plan: Plan) -> None:
+        """The application's role, database and extensions."""
+        lay_down_application(plan)
+
+    def serving(self, layout: StackLayout) -> dict[int, int]:
+        """By the lock file in the data folder."""
+        path = layout.data_dir("postgres") / "postmaster.pid"
+        try:
+            lines = path.read_text().splitlines()
+            pid, folder = int(lines[0]), lines[1]
+        except (OSError, ValueError, IndexError):
+            return {}
+        ours = left_behind(path.parent)
+        return {pid: ours[pid]} if folder == str(path.parent) and pid in ours else {}
+
+    def left_behind(self, layout: StackLayout) -> dict[int, int]:
+        """Each of its processes leads a group of its own, and has its title where the id was."""
+        return left_behind(layout.data_dir("postgres"))
+
+    def target(self, plan: Plan) -> dict[str, Any]:
+        """The application's database."""
+        return {"url": plan.database_url()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +220,7 @@ def _initialise(data: Path, password: str, programs: Path, owner: Account | None
         words += ["--auth-host=scram-sha-256", "--auth-local=scram-sha-256"]
         made = subprocess.run(
             [str(programs / "initdb"), *words],
-            env=environment(),
+            env=_environment(),
             cwd="/",
             capture_output=True,
             text=True,
@@ -178,7 +234,7 @@ def _initialise(data: Path, password: str, programs: Path, owner: Account | None
     fresh.rename(data)
 
 
-def environment() -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """What the server's programs see of our environment: nothing of the caller's."""
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
